@@ -110,6 +110,12 @@ const childLease = 10 * time.Minute
 func (s *site) lapseLeases() {
 	s.Helper()
 	s.resolved()
+	s.passTime(2 * childLease)
+}
+
+// passTime moves every time that is stored into the past.
+func (s *site) passTime(d time.Duration) {
+	s.Helper()
 	rows, err := s.conn.Query(s.ctx, `SELECT format('UPDATE %I SET ', table_name) ||
 		string_agg(format('%1$I = %1$I - $1::interval', column_name), ', ')
 		FROM information_schema.columns WHERE table_schema = $1 AND data_type = 'timestamp with time zone' AND is_generated = 'NEVER'
@@ -122,6 +128,6 @@ func (s *site) lapseLeases() {
 		s.Fatal(err)
 	}
 	for _, sql := range statements {
-		s.exec(sql, 2*childLease)
+		s.exec(sql, d)
 	}
 }

@@ -62,6 +62,11 @@ type Config struct {
 	// From 10 ms to 1 h
 	SchedulePoll time.Duration
 
+	// Retention makes the engine delete instances that ended longer ago, in small transactions, as pulley purge does. Any number of
+	// engines may. What is deleted is unknown afterwards, and its id may be submitted again. Zero: instances are kept. From 1 min to
+	// 100 years. New fails if the backend is no backend.Purger.
+	Retention time.Duration
+
 	// Clock replaces time.Now, so that a test can make it jump like the clock of a suspended machine. It only affects this
 	// engine's view of leases and due times: the store has its own clock. Zero: time.Now, whose monotonic readings no setting
 	// of the wall clock changes.
@@ -132,6 +137,12 @@ func (c Config) validate() error {
 	}
 	if _, ok := c.Backend.(backend.Scheduler); c.Schedules && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Schedules is set, and backend %T has none; use another one", c.Backend))
+	}
+	if _, ok := c.Backend.(backend.Purger); c.Retention != 0 && c.Backend != nil && !ok {
+		errs = append(errs, fmt.Errorf("Retention is set, and backend %T deletes nothing; use another one", c.Backend))
+	}
+	if c.Retention != 0 {
+		length("Retention", c.Retention, retentionMin, retentionMax)
 	}
 	number("Slots", c.Slots, 1, 100_000)
 	number("Prefetch", c.Prefetch, 0, 500_000)

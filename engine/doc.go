@@ -12,8 +12,8 @@
 //
 // One goroutine decides. It owns the machine of package dispatch, passes events to it and executes its commands. Each running
 // task and each call of the backend has a goroutine that ends with one event; the machine bounds their number. More goroutines
-// listen for other engines' work, if the backend can, look up awaited instances that may end elsewhere, and take turns with due
-// schedules, with Config.Schedules. None is left when Done is closed.
+// listen for other engines' work, if the backend can, look up awaited instances that may end elsewhere, take turns with due schedules,
+// with Config.Schedules, and delete old instances, with Config.Retention. None is left when Done is closed.
 //
 // A failed call of the store is retried with growing pauses, without end. An id or a token guards every call, so that a
 // repetition is harmless. A failed action becomes a failure in the workflow. Neither ends the engine, and Config.Observer

@@ -98,6 +98,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	if e.cfg.Schedules {
 		e.running.Go(e.runSchedules)
 	}
+	if e.cfg.Retention > 0 {
+		e.running.Go(e.runRetention)
+	}
 	go e.run(ctx)
 	return nil
 }

@@ -38,6 +38,9 @@ type Observer struct {
 	// Ended reports an instance that ended in a transaction of this engine, or by its Cancel.
 	Ended func(instance backend.Instance, at time.Time)
 
+	// Purged reports ended instances that the engine deleted in one transaction, with [Config.Retention].
+	Purged func(purged backend.Purged, at time.Time)
+
 	// Problem reports in one line what went wrong, and what follows.
 	Problem func(err error)
 }

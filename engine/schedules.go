@@ -39,20 +39,29 @@ func (e *Engine) runSchedules() {
 		if pause <= 0 {
 			continue
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-e.scheduling.Done():
-			timer.Stop()
-		}
+		e.restUntilDrain(pause)
 	}
+}
+
+func (e *Engine) restUntilDrain(pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.scheduling.Done():
+	}
+}
+
+// callContext bounds one call of the backend.
+func (e *Engine) callContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(e.work, e.cfg.CallTimeout, fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 }
 
 // takeTurn reports whether the turn had no errors.
 func (e *Engine) takeTurn(one *turn.Turn) bool {
 	good := true
 	for over := false; !over; {
-		ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout, fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
+		ctx, cancel := e.callContext()
 		var err error
 		over, err = one.Step(ctx)
 		if err != nil && ctx.Err() != nil {

@@ -243,6 +243,8 @@ func TestWorkRefuses(t *testing.T) {
 		"--workers 0: choose from 1 to 100000":                  {"--workers", "0"},
 		"--idle-exit -1s: choose a time":                        {"--idle-exit=-1s"},
 		"--drain 25h0m0s: choose a time up to 24h":              {"--drain", "25h"},
+		"--retention 1s: choose 1m or more, such as 30d":        {"--retention", "1s"},
+		"\"1 week\" is no time; write it as 30d or 720h":        {"--retention", "1 week"},
 		"actions file none.yaml":                                {"--actions", "none.yaml"},
 		"Postgres would cut the name short":                     {"--schema", strings.Repeat("x", 64)},
 	} {

@@ -32,6 +32,7 @@ type workCmd struct {
 	actionsLimits
 	IdleExit  time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
 	Drain     time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
+	Retention console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
 	Schedules bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
 	Verbose   bool          `short:"v" help:"Tell on standard error what actions write there."`
 }
@@ -96,6 +97,8 @@ func (r *workCmd) check() (designs.Spec, error) {
 		return spec, errDeliveries(r.MaxDeliveries)
 	case r.IdleExit < 0:
 		return spec, fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
+	case r.Retention != 0 && r.Retention.Duration() < time.Minute:
+		return spec, fmt.Errorf("--retention %s: choose 1m or more, such as 30d", r.Retention)
 	case r.Drain < 0 || r.Drain > 24*time.Hour:
 		return spec, fmt.Errorf("--drain %s: choose a time up to 24h; 0s cancels what is at work", r.Drain)
 	}
@@ -144,7 +147,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Schedules: r.Schedules, Observer: watch.observer(),
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
 	})
 	if err != nil {
 		return err
@@ -175,6 +178,7 @@ type workWatch struct {
 	running      int
 	done, failed int
 	ended        int // instances, in transactions of this engine
+	purged       int // old instances
 	latest       time.Time
 
 	printed   string
@@ -199,7 +203,12 @@ func (w *workWatch) observer() engine.Observer {
 		},
 		Committed: func(int, time.Time) { w.note(func() {}) },
 		Ended:     func(backend.Instance, time.Time) { w.note(func() { w.ended++ }) },
-		Problem:   w.problem,
+		Purged: func(p backend.Purged, _ time.Time) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.purged += p.Completed + p.Failed + p.Canceled
+		},
+		Problem: w.problem,
 	}
 }
 
@@ -272,5 +281,9 @@ func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 func (w *workWatch) sum() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return fmt.Sprintf("%s done, %d of them failed; %s ended", plural.Of(w.done, "attempt"), w.failed, plural.Of(w.ended, "instance"))
+	text := fmt.Sprintf("%s done, %d of them failed; %s ended", plural.Of(w.done, "attempt"), w.failed, plural.Of(w.ended, "instance"))
+	if w.purged > 0 {
+		text += fmt.Sprintf("; %s deleted", plural.Of(w.purged, "old instance"))
+	}
+	return text
 }

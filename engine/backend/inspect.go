@@ -135,3 +135,28 @@ type Purged struct {
 	Last uuid.UUID // that was looked at
 	More bool      // there are instances behind Last
 }
+
+// PurgeWalk purges a whole store, in as many transactions as it takes. Its zero value with a store walks over no shards.
+type PurgeWalk struct {
+	Store  Purger
+	Shards int           // of the store
+	Age    time.Duration // since an instance's end
+	Dry    bool          // only counts
+
+	shard int
+	after uuid.UUID
+}
+
+// Step purges the next instances, and reports whether there may be more. After an error it can be called again.
+func (w *PurgeWalk) Step(ctx context.Context) (p Purged, more bool, err error) {
+	if w.shard >= w.Shards {
+		return p, false, nil
+	}
+	if p, err = w.Store.Purge(ctx, w.shard, w.after, w.Age, w.Dry); err != nil {
+		return p, true, err
+	}
+	if w.after = p.Last; !p.More {
+		w.shard, w.after = w.shard+1, uuid.Nil
+	}
+	return p, w.shard < w.Shards, nil
+}

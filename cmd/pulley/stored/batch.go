@@ -49,7 +49,7 @@ func (r *SubmitCmd) batch(ctx context.Context, c *console.Console, where place, 
 	err = r.CheckInputs(program, func(check console.InputCheck) error {
 		b := batchReader{
 			name: name, keyed: r.Keyed, check: check, shards: s.store.Shards(),
-			lines: lines.NewReader(in, program.Graph().Limits.WithDefaults().ValueBytes+lineRoom),
+			lines: lines.NewReader(in, program.Graph().Limits.WithDefaults().ValueBytes+lineRoom), linger: linger,
 		}
 		return b.each(ctx, func(group []wanted) error { return s.submit(ctx, group) })
 	})
@@ -66,6 +66,7 @@ type batchReader struct {
 	keyed  bool
 	check  console.InputCheck
 	shards int
+	linger time.Duration // how long a group that is not full waits for another line
 	line   int
 }
 
@@ -114,7 +115,7 @@ func (b *batchReader) collect(ctx context.Context, read <-chan readLine, groups 
 			}
 			group = append(group, *one)
 			size += len(one.input)
-			idle = time.After(linger)
+			idle = time.After(b.linger)
 		}
 		if last.err != nil || last.end {
 			break

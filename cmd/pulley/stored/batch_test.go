@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulley/engine/backend"
 	"pulley/internal/lines"
 )
 
-func reader(in io.Reader) *batchReader {
+func reader(in io.Reader, linger time.Duration) *batchReader {
 	return &batchReader{
-		lines: lines.NewReader(in, 8<<20), name: "in", shards: 4,
+		lines: lines.NewReader(in, 8<<20), name: "in", shards: 4, linger: linger,
 		check: func(name string, data []byte) (json.RawMessage, error) {
 			if data[0] != '{' {
 				return nil, fmt.Errorf("%s: no object", name)
@@ -39,7 +40,7 @@ func TestGroupsOfABatchAreBounded(t *testing.T) {
 	} {
 		text := strings.Repeat("{"+strings.Repeat("x", max(c.bytes-2, 0))+"}\n", c.lines)
 		var got []int
-		err := reader(strings.NewReader(text)).each(t.Context(), func(group []wanted) error {
+		err := reader(strings.NewReader(text), time.Hour).each(t.Context(), func(group []wanted) error {
 			shard := backend.ShardOf(group[0].id, 4)
 			if i := slices.IndexFunc(group, func(w wanted) bool { return backend.ShardOf(w.id, 4) != shard }); i >= 0 {
 				t.Errorf("group %d has shards %d and %d", len(got), shard, backend.ShardOf(group[i].id, 4))
@@ -61,7 +62,7 @@ func TestASlowWriterOfABatch(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	go func() { _, _ = io.WriteString(out, "{}\n{}\n") }() // ends with the pipe
-	err := reader(in).each(ctx, func(group []wanted) error {
+	err := reader(in, linger).each(ctx, func(group []wanted) error {
 		if len(group) == 0 || len(group) > 2 {
 			t.Errorf("%d instances", len(group))
 		}
@@ -76,7 +77,7 @@ func TestASlowWriterOfABatch(t *testing.T) {
 func TestARefusedLineEndsABatch(t *testing.T) {
 	t.Parallel()
 	stored := 0
-	err := reader(strings.NewReader("{}\n{}\nno\n{}\n")).each(t.Context(), func(group []wanted) error {
+	err := reader(strings.NewReader("{}\n{}\nno\n{}\n"), time.Hour).each(t.Context(), func(group []wanted) error {
 		stored += len(group)
 		return nil
 	})

@@ -20,12 +20,12 @@ import (
 // PsCmd is pulley ps.
 type PsCmd struct {
 	console.StoreFlags
-	Workflow            string        `placeholder:"NAME" help:"Only instances of workflows of that name, which is the file that was submitted, with or without its directory."`
-	Status              string        `enum:"running,completed,failed,canceled,any" default:"any" help:"Only instances with that status: running, completed, failed or canceled. Default: any."`
-	Older               time.Duration `placeholder:"TIME" help:"Only instances submitted longer ago, such as 1h."`
-	Younger             time.Duration `placeholder:"TIME" help:"Only instances submitted since then, such as 24h."`
-	Count               int           `default:"50" placeholder:"N" help:"Instances at most, up to 1000. Default: 50."`
-	After               string        `placeholder:"ID" help:"Continue behind that instance: the next page."`
+	Workflow            string      `placeholder:"NAME" help:"Only instances of workflows of that name, which is the file that was submitted, with or without its directory."`
+	Status              string      `enum:"running,completed,failed,canceled,any" default:"any" help:"Only instances with that status: running, completed, failed or canceled. Default: any."`
+	Older               console.Age `placeholder:"TIME" help:"Only instances submitted longer ago, such as 1h or 7d."`
+	Younger             console.Age `placeholder:"TIME" help:"Only instances submitted since then, such as 24h or 7d."`
+	Count               int         `default:"50" placeholder:"N" help:"Instances at most, up to 1000. Default: 50."`
+	After               string      `placeholder:"ID" help:"Continue behind that instance: the next page."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
 	console.FormatFlag
 }
@@ -89,10 +89,10 @@ func (r *PsCmd) Run(c *console.Console) error {
 	}
 	now := time.Now()
 	if r.Older > 0 {
-		f.Before = now.Add(-r.Older)
+		f.Before = now.Add(-r.Older.Duration())
 	}
 	if r.Younger > 0 {
-		f.Since = now.Add(-r.Younger)
+		f.Since = now.Add(-r.Younger.Duration())
 	}
 	ctx, stop := console.Interruptible()
 	defer stop()

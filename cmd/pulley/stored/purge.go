@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/internal/pause"
@@ -16,7 +14,7 @@ import (
 // PurgeCmd is pulley purge.
 type PurgeCmd struct {
 	console.StoreFlags
-	Older               time.Duration `required:"" placeholder:"TIME" help:"Delete instances that ended longer ago, such as 720h; 1m or more."`
+	Older               console.Age   `required:"" placeholder:"TIME" help:"Delete instances that ended longer ago, such as 30d or 720h; 1m or more."`
 	DryRun              bool          `help:"Only count what would be deleted."`
 	Pause               time.Duration `default:"10ms" placeholder:"TIME" help:"Between two transactions, each of which looks at 1000 instances. Default: 10ms."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database, for each transaction"`
@@ -29,7 +27,7 @@ func (PurgeCmd) Help() string {
 		"It may be interrupted, and run beside engines. Instances that run are never deleted; neither are those whose remains in other tables are not removed yet: engines do that, and the next purge finds them.\n\n" +
 		"What is deleted is unknown afterwards: its id, or its key, may be submitted again and is then a new instance.\n\n" +
 		`With --format json it prints {"completed":N,"failed":N,"canceled":N,"dry_run":BOOL}.` +
-		"\n\nExit status: 0, or 2 if the database cannot be used.\n\nExample: pulley purge --older 720h --dsn postgres://me@localhost/work"
+		"\n\nExit status: 0, or 2 if the database cannot be used.\n\nExample: pulley purge --older 30d --dsn postgres://me@localhost/work"
 }
 
 // olderMin keeps what engines may still ask for.
@@ -45,8 +43,8 @@ type purged struct {
 // Run deletes old instances.
 func (r *PurgeCmd) Run(c *console.Console) error {
 	switch {
-	case r.Older < olderMin:
-		return fmt.Errorf("--older %s: choose 1m or more, such as 720h", r.Older)
+	case r.Older.Duration() < olderMin:
+		return fmt.Errorf("--older %s: choose 1m or more, such as 30d", r.Older)
 	case r.Timeout <= 0:
 		return ErrTimeout(r.Timeout)
 	case r.Pause < 0 || r.Pause > time.Minute:
@@ -81,32 +79,32 @@ func (r *PurgeCmd) Run(c *console.Console) error {
 }
 
 func (r *PurgeCmd) purge(ctx context.Context, store backend.Purger, shards int, sum *purged) error {
-	for shard := range shards {
-		for after, more := uuid.Nil, true; more; {
-			got, err := r.step(ctx, store, shard, after)
-			if err != nil {
-				return err
-			}
-			sum.Completed += got.Completed
-			sum.Failed += got.Failed
-			sum.Canceled += got.Canceled
-			after, more = got.Last, got.More
-			if more && pause.For(ctx, r.Pause) != nil {
-				return context.Cause(ctx)
-			}
+	walk := backend.PurgeWalk{Store: store, Shards: shards, Age: r.Older.Duration(), Dry: r.DryRun}
+	for {
+		got, more, err := r.step(ctx, &walk)
+		if err != nil {
+			return err
+		}
+		sum.Completed += got.Completed
+		sum.Failed += got.Failed
+		sum.Canceled += got.Canceled
+		if !more {
+			return nil
+		}
+		if pause.For(ctx, r.Pause) != nil {
+			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
-func (r *PurgeCmd) step(ctx context.Context, store backend.Purger, shard int, after uuid.UUID) (backend.Purged, error) {
+func (r *PurgeCmd) step(ctx context.Context, walk *backend.PurgeWalk) (backend.Purged, bool, error) {
 	ctx, done := context.WithTimeoutCause(ctx, r.Timeout, ErrSlow)
 	defer done()
-	got, err := store.Purge(ctx, shard, after, r.Older, r.DryRun)
+	got, more, err := walk.Step(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return got, err
+	return got, more, err
 }
 
 func (p purged) words() string {
