@@ -38,6 +38,7 @@ type cli struct {
 	Why       stored.WhyCmd         `cmd:"" help:"Say what an instance waits for, and since when."`
 	Retry     stored.RetryCmd       `cmd:"" help:"Submit an instance that failed or was canceled again, from its start."`
 	Purge     stored.PurgeCmd       `cmd:"" help:"Delete instances that ended long ago."`
+	Schema    stored.SchemaCmd      `cmd:"" help:"Make and upgrade a schema, and print the SQL of roles that use it."`
 	Schedule  stored.ScheduleCmd    `cmd:"" help:"Start instances at planned times: add, list, pause and remove schedules, and print their ticks."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`

@@ -150,7 +150,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 	var o designs.OpenOptions
 	kept := false
 	if j.spec.NeedsPostgres() {
-		server, err := r.Open(ctx, tell)
+		server, err := r.Open(ctx, j.schema, tell)
 		if err != nil {
 			return backend.Instance{}, err
 		}

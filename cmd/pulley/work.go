@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
@@ -126,7 +127,7 @@ func (r *workCmd) logger(c *console.Console) func(action, line string) {
 func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spec, own *ownActions) error {
 	opening, cancel := context.WithTimeoutCause(ctx, stored.OpenTimeout, stored.ErrSlow)
 	defer cancel()
-	server, err := pgserver.Open(opening, pgserver.Options{DSN: r.DSN, Ways: []pgserver.Way{pgserver.WayDSN}})
+	server, err := pgserver.Open(opening, pgserver.Options{DSN: r.DSN, Schema: r.Schema, Ways: []pgserver.Way{pgserver.WayDSN}})
 	if err != nil {
 		return console.Ended(ctx, err)
 	}
@@ -156,7 +157,9 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		return err
 	}
 	c.Say("pulley: working on schema %s of %s, with %s at once", r.Schema, server.Describe(), plural.Of(r.Workers, "action"))
+	notifyManager(c, daemon.SdNotifyReady)
 	idle := watch.awaitEnd(ctx, r.IdleExit)
+	notifyManager(c, daemon.SdNotifyStopping)
 	stopping, cancelStop := context.WithTimeout(context.Background(), r.Drain+stopTimeout)
 	defer cancelStop()
 	err = e.Stop(stopping)
@@ -168,6 +171,13 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		return nil
 	}
 	return console.Ended(ctx, context.Cause(ctx))
+}
+
+// notifyManager tells the state to a service manager that waits for it, as systemd does for a unit of type notify.
+func notifyManager(c *console.Console, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		c.Say("pulley: telling the service manager %s: %v", state, err)
+	}
 }
 
 // workWatch is safe for concurrent use.

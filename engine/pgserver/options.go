@@ -69,6 +69,10 @@ type Options struct {
 	// tried.
 	DSN string
 
+	// Schema is the one that will be used on a server given by a DSN. A user who cannot create schemas is accepted where this one
+	// exists. Empty: the user must be able to create one.
+	Schema string
+
 	// Ways are tried in this order. Nil means all, in the order of Ways.
 	Ways []Way
 

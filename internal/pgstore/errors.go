@@ -84,3 +84,10 @@ func (s *Store) Problem(ctx context.Context, doing string, err error) {
 		s.problem(fmt.Errorf("%s: %w", doing, postgres.Explain(err)))
 	}
 }
+
+// MayOnlyRead reports whether a statement failed since the role, or the server, only allows to read. Those who only look at
+// instances need no more; any other call fails by itself.
+func MayOnlyRead(err error) bool {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (server.Code == "42501" || server.Code == "25006")
+}

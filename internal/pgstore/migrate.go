@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"sort"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,7 +17,7 @@ import (
 const minVersion = 130000
 
 // migrate creates the schema and runs new migrations in order, all in one transaction. An advisory lock serializes processes that
-// start together.
+// start together. A schema that is up to date is only read: a role that may not change it can use it.
 func migrate(ctx context.Context, link *pgdial.Link, conn *pgx.Conn, cfg postgres.Config, design fs.FS) error {
 	var version int
 	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int", pgx.QueryExecModeSimpleProtocol).Scan(&version); err != nil {
@@ -55,49 +55,89 @@ func runMigrations(ctx context.Context, conn pgx.Tx, cfg postgres.Config, design
 	if _, err := conn.Exec(ctx, "SELECT set_config('search_path', $1, true)", schema); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, run_at timestamptz NOT NULL DEFAULT now())"); err != nil {
+	all, err := listMigrations(base, design)
+	if err != nil {
 		return err
 	}
-	var known []string
-	for _, source := range []fs.FS{base, design} {
-		names, err := fs.Glob(source, "migrations/*.sql")
-		if err != nil {
-			return err
-		}
-		known = append(known, names...)
-	}
-	if err := refuseForeign(ctx, conn, cfg.Schema, known); err != nil {
+	run, err := listRun(ctx, conn)
+	if err != nil {
 		return err
 	}
-	for _, source := range []fs.FS{base, design} {
-		names, err := fs.Glob(source, "migrations/*.sql")
-		if err != nil {
+	if err := refuseForeign(cfg.Schema, run, all); err != nil {
+		return err
+	}
+	if len(run) < len(all) {
+		if _, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, run_at timestamptz NOT NULL DEFAULT now())"); err != nil {
 			return err
 		}
-		sort.Strings(names)
-		for _, name := range names {
-			if err := runMigration(ctx, conn, source, name); err != nil {
-				return fmt.Errorf("migration %s: %w", name, err)
-			}
+	}
+	for _, m := range all {
+		if slices.Contains(run, m.name) {
+			continue // whoever may only read can open the schema
 		}
+		if err := m.run(ctx, conn); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, err)
+		}
+	}
+	return insertStore(ctx, conn, cfg)
+}
+
+// insertStore stores the number of shards of a new schema.
+func insertStore(ctx context.Context, conn pgx.Tx, cfg postgres.Config) error {
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM store)").Scan(&there); err != nil || there {
+		return err
 	}
 	shards := cfg.Shards
 	if shards == 0 {
 		shards = postgres.DefaultShards
 	}
-	_, err := conn.Exec(ctx, "INSERT INTO store (shards) VALUES ($1) ON CONFLICT DO NOTHING", shards)
+	_, err := conn.Exec(ctx, "INSERT INTO store (shards) VALUES ($1)", shards)
 	return err
+}
+
+type migration struct {
+	source fs.FS
+	name   string
+}
+
+// listMigrations lists the migrations of each source, in order.
+func listMigrations(sources ...fs.FS) (all []migration, err error) {
+	for _, source := range sources {
+		names, err := fs.Glob(source, "migrations/*.sql")
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			all = append(all, migration{source, name})
+		}
+	}
+	return all, nil
+}
+
+// listRun lists the migrations that were run in the current schema.
+func listRun(ctx context.Context, conn pgx.Tx) ([]string, error) {
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'migrations')").Scan(&there); err != nil || !there {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, "SELECT name FROM migrations ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // refuseForeign refuses a schema with a migration that this design does not have: it belongs to another design or a later
 // version.
-func refuseForeign(ctx context.Context, conn pgx.Tx, schema string, known []string) error {
-	var foreign string
-	err := conn.QueryRow(ctx, "SELECT coalesce(min(name), '') FROM migrations WHERE name <> ALL ($1)", known).Scan(&foreign)
-	if err != nil || foreign == "" {
-		return err
+func refuseForeign(schema string, run []string, all []migration) error {
+	for _, name := range run {
+		if !slices.ContainsFunc(all, func(m migration) bool { return m.name == name }) {
+			return fmt.Errorf("postgres: schema %s was set up by another backend or a later version (%s); name another schema", schema, name)
+		}
 	}
-	return fmt.Errorf("postgres: schema %s was set up by another backend or a later version (%s); name another schema", schema, foreign)
+	return nil
 }
 
 // createSchema does nothing if the schema exists: the right to create one may be missing.
@@ -110,12 +150,13 @@ func createSchema(ctx context.Context, conn pgx.Tx, schema string) error {
 	return err
 }
 
-func runMigration(ctx context.Context, conn pgx.Tx, source fs.FS, name string) error {
-	text, err := fs.ReadFile(source, name)
+// run does nothing if the migration was run.
+func (m migration) run(ctx context.Context, conn pgx.Tx) error {
+	text, err := fs.ReadFile(m.source, m.name)
 	if err != nil {
 		return err
 	}
-	tag, err := conn.Exec(ctx, "INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING", name)
+	tag, err := conn.Exec(ctx, "INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING", m.name)
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}

@@ -98,7 +98,7 @@ func Open(ctx context.Context, cfg postgres.Config, design fs.FS) (*Store, error
 		connections.Close()
 		return nil, postgres.Explain(err)
 	}
-	if _, err := s.Incarnation(ctx); err != nil {
+	if _, err := s.Incarnation(ctx); err != nil && !MayOnlyRead(err) {
 		connections.Close()
 		return nil, postgres.Explain(err)
 	}

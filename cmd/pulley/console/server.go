@@ -46,7 +46,7 @@ type ServerFlags struct {
 
 // Serve opens a server for measurements, and reports which. It refuses a pooler. closing ends a started server, and reports errors.
 func (f *ServerFlags) Serve(ctx context.Context, c *Console) (server *pgserver.Server, closing func(), err error) {
-	server, err = f.Open(ctx, func(line string) { c.Say("%s", line) })
+	server, err = f.Open(ctx, "", func(line string) { c.Say("%s", line) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,9 +60,9 @@ func (f *ServerFlags) Serve(ctx context.Context, c *Console) (server *pgserver.S
 	}, nil
 }
 
-// Open finds or starts a server and logs which. The caller closes it.
-func (f *ServerFlags) Open(ctx context.Context, log func(string)) (*pgserver.Server, error) {
-	server, err := pgserver.Open(ctx, pgserver.Options{DSN: f.DSN, Log: log})
+// Open finds or starts a server and logs which. A user of the DSN who cannot create schemas can use the given one. The caller closes it.
+func (f *ServerFlags) Open(ctx context.Context, schema string, log func(string)) (*pgserver.Server, error) {
+	server, err := pgserver.Open(ctx, pgserver.Options{DSN: f.DSN, Schema: schema, Log: log})
 	if err != nil {
 		return nil, Ended(ctx, err)
 	}

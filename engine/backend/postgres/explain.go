@@ -43,7 +43,7 @@ func Explain(err error) error {
 func serverHint(e *pgconn.PgError) string {
 	switch e.Code {
 	case "42501":
-		return "the role lacks a right; grant it CREATE on the database or make the schema for it"
+		return "the role lacks a right; grant it CREATE on the database, or let the schema's owner run what pulley schema grants prints"
 	case "28P01", "28000":
 		return "check user and password of the DSN"
 	case "3D000":

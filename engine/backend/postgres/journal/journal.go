@@ -180,7 +180,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := store.Pool.Exec(ctx, insertShardsSQL); err != nil {
+	if _, err := store.Pool.Exec(ctx, insertShardsSQL); err != nil && !pgstore.MayOnlyRead(err) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}

@@ -134,7 +134,7 @@ func On(store *pgstore.Store, cfg Config) *Backend {
 
 // claimScan refuses another scan than the one that the schema was set up with.
 func claimScan(ctx context.Context, store *pgstore.Store, scan Scan) error {
-	if _, err := store.Pool.Exec(ctx, "INSERT INTO scans (scan) VALUES ($1) ON CONFLICT DO NOTHING", string(scan)); err != nil {
+	if _, err := store.Pool.Exec(ctx, "INSERT INTO scans (scan) VALUES ($1) ON CONFLICT DO NOTHING", string(scan)); err != nil && !pgstore.MayOnlyRead(err) {
 		return postgres.Explain(err)
 	}
 	var have Scan
