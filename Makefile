@@ -122,10 +122,9 @@ mutants: ## Plant bugs in the engine, one at a time, and show that the checks fi
 	@scripts/setup.sh postgres
 	$(RUN_GO) run ./chaos/mutants $(MUTANTS_FLAGS)
 
-fuzz: ## Fuzz the parser, the compiler and the reading of scenarios, FUZZ_TIME each
-	$(RUN_GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
-	$(RUN_GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
-	$(RUN_GO) test -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./scenarios
+fuzz: ## Fuzz everything that reads what others wrote, FUZZ_TIME each
+	@$(RUN_GO) build -o $(SUITE)-night ./cmd/suite
+	@$(SUITE)-night fuzz --time $(FUZZ_TIME)
 
 # How many programs soak-language runs in memory, and what else is said to it, such as -rapid.seed=7. The
 # designs on Postgres get a tenth of them.

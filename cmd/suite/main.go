@@ -47,6 +47,7 @@ type cli struct {
 	Test    testCmd    `cmd:"" help:"Run every test, on one Postgres, with the race detector."`
 	Flakes  flakesCmd  `cmd:"" help:"Run all tests several times, every other time on a busy machine, and list those that were not green every time."`
 	Nightly nightlyCmd `cmd:"" help:"Run all that is deep, for as long as you say, and write a report."`
+	Fuzz    fuzzCmd    `cmd:"" help:"Fuzz everything that reads what others wrote, one target after the other."`
 	Seeds   seedsCmd   `cmd:"" hidden:"" help:"Simulate a design, seed after seed, for a while."`
 	Image   imageCmd   `cmd:"" hidden:"" help:"Make the image of Postgres that tests of Docker need."`
 	Busy    busyCmd    `cmd:"" hidden:"" help:"Keep one processor busy, until standard input ends."`

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -143,53 +146,6 @@ func figure(output, test, name string) int64 {
 	return sum
 }
 
-var fuzzed = []struct{ name, target string }{{"engine/ir", "FuzzParse"}, {"engine/graph", "FuzzCompile"}}
-
-// runFuzz gives each target the same time. Go keeps what a target finds in the package's testdata.
-func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
-	var errs []error
-	for i, f := range fuzzed {
-		length := (time.Until(until) / time.Duration(len(fuzzed)-i)).Truncate(time.Second)
-		if length < 5*time.Second {
-			o.Notes = append(o.Notes, f.target+": there was no time for it")
-			continue
-		}
-		errs = append(errs, n.fuzz(ctx, f.name, f.target, length, o))
-	}
-	return errors.Join(errs...)
-}
-
-func (n *night) fuzz(ctx context.Context, name, target string, length time.Duration, o *outcome) error {
-	var out bytes.Buffer
-	args := []string{"go", "test", "-run", "^$", "-fuzz", "^" + target + "$", "-fuzztime", length.String(), "-fuzzminimizetime", "10x", "-timeout", "0", "./" + name}
-	err := n.workdir.run(ctx, command{args: args, out: &out})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	execs := int64(0)
-	for line := range strings.Lines(out.String()) {
-		var elapsed string
-		var sofar int64
-		if k, _ := fmt.Sscanf(line, "fuzz: elapsed: %s execs: %d", &elapsed, &sofar); k == 2 {
-			execs = sofar
-		}
-	}
-	o.Add("inputs of "+target, execs)
-	if err != nil {
-		o.Fail(problem{What: target + ": " + firstFailure(out.String(), name), Again: rerun(out.String(), name, target), Output: failedPart(out.String())})
-	}
-	return nil
-}
-
-func rerun(output, name, target string) string {
-	for line := range strings.Lines(output) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -run="); ok {
-			return "go test -run=" + rest + " ./" + name
-		}
-	}
-	return "go test -run='^" + target + "$' ./" + name
-}
-
 // chunks divide work with an adjustable amount, such as a number of programs, until a time. The first chunk is small, to learn
 // the speed. Each later chunk takes a third of the remaining time, down to the least.
 type chunks struct {
@@ -232,4 +188,120 @@ func (c *chunks) each(ctx context.Context, until time.Time, work func(done, amou
 		c.speed = float64(amount) / max(0.001, (time.Since(begun)-c.begun).Seconds())
 	}
 	return context.Cause(ctx)
+}
+
+type fuzzCmd struct {
+	Time time.Duration `default:"10m" help:"How long each target runs. Default: 10m."`
+}
+
+// Run fuzzes every target, also after a failure.
+func (o *fuzzCmd) Run(ctx context.Context) error {
+	if o.Time < time.Second {
+		return fmt.Errorf("--time is %v; it must be at least 1s", o.Time)
+	}
+	return within(func(p *workdir) error {
+		targets, err := p.listFuzzTargets(ctx)
+		if err != nil {
+			return err
+		}
+		var failed error
+		for i, f := range targets {
+			fmt.Printf("%d of %d: %s of %s, %v\n", i+1, len(targets), f.target, f.name, o.Time)
+			if err := p.run(ctx, command{args: f.command(o.Time), out: os.Stdout}); ctx.Err() != nil {
+				return context.Cause(ctx)
+			} else if err != nil {
+				failed = errFailed
+			}
+		}
+		return failed
+	})
+}
+
+type fuzzTarget struct{ name, target string }
+
+var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+
+// listFuzzTargets lists the targets of this module, but not of modules within it.
+func (p *workdir) listFuzzTargets(ctx context.Context) (all []fuzzTarget, err error) {
+	files, err := p.files(ctx, "*_test.go", ":!adapters/")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range fuzzFunction.FindAllSubmatch(text, -1) {
+			all = append(all, fuzzTarget{path.Dir(file), string(found[1])})
+		}
+	}
+	return all, nil
+}
+
+// command returns go's arguments. go test fuzzes one target at a time.
+func (f fuzzTarget) command(length time.Duration) []string {
+	return []string{"go", "test", "-run", "^$", "-fuzz", "^" + f.target + "$", "-fuzztime", length.String(), "-fuzzminimizetime", "10x", "-timeout", "0", "./" + f.name}
+}
+
+// fuzzLeast is the shortest time of a target, in which it is also compiled.
+const fuzzLeast = 20 * time.Second
+
+// runFuzz gives as many targets as there is time for the same time. The next night begins with the others. Go keeps what a target
+// finds in the package's testdata.
+func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	targets, err := n.workdir.listFuzzTargets(ctx)
+	if err != nil || len(targets) == 0 {
+		return errors.Join(err, errNoTargets(targets))
+	}
+	count := min(max(int(time.Until(until)/fuzzLeast), 1), len(targets))
+	var errs []error
+	for i := range count {
+		f := targets[n.state.Next["fuzz"]%uint64(len(targets))]
+		length := (time.Until(until) / time.Duration(count-i)).Truncate(time.Second)
+		if length < time.Second {
+			o.Notes = append(o.Notes, f.name+" "+f.target+": there was no time for it, the next night begins with it")
+			break
+		}
+		n.state.Next["fuzz"] = (n.state.Next["fuzz"] + 1) % uint64(len(targets))
+		errs = append(errs, n.fuzz(ctx, f, length, o))
+	}
+	return errors.Join(errs...)
+}
+
+func errNoTargets(targets []fuzzTarget) error {
+	if len(targets) > 0 {
+		return nil
+	}
+	return errors.New("no target of fuzzing was found")
+}
+
+func (n *night) fuzz(ctx context.Context, f fuzzTarget, length time.Duration, o *outcome) error {
+	var out bytes.Buffer
+	err := n.workdir.run(ctx, command{args: f.command(length), out: &out})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	execs := int64(0)
+	for line := range strings.Lines(out.String()) {
+		var elapsed string
+		var sofar int64
+		if k, _ := fmt.Sscanf(line, "fuzz: elapsed: %s execs: %d", &elapsed, &sofar); k == 2 {
+			execs = sofar
+		}
+	}
+	o.Add("inputs of "+f.target+" of "+f.name, execs)
+	if err != nil {
+		o.Fail(problem{What: f.name + " " + f.target + ": " + firstFailure(out.String(), f.name), Again: rerun(out.String(), f.name, f.target), Output: failedPart(out.String())})
+	}
+	return nil
+}
+
+func rerun(output, name, target string) string {
+	for line := range strings.Lines(output) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -run="); ok {
+			return "go test -run=" + rest + " ./" + name
+		}
+	}
+	return "go test -run='^" + target + "$' ./" + name
 }
