@@ -160,7 +160,7 @@ func slowest(list []result, most int) []result {
 var budgets = map[string]float64{
 	"cmd/pulley": 24, "chaos": 20, "engine/backend/postgres/pull": 18, "sim/explore/search": 12, "sim/pgsim/pull": 6, "sim/pgsim/journal": 6, "bench": 16, "engine": 12,
 	"engine/backend/postgres/push": 14, "engine/backend/postgres/eager": 10, "engine/backend/postgres/journal": 10, "engine/pgserver": 11,
-	"engine/backend/differ": 5, "bench/ceiling": 5,
+	"engine/backend/differ": 5, "bench/ceiling": 5, "reports": 7,
 }
 
 const smallBudget = 4
