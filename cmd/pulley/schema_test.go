@@ -14,7 +14,7 @@ import (
 )
 
 // TestRolesOfASchema has the owner make a schema, and checks that a role of pulley schema grants can do everything with its
-// instances and nothing to its tables, and that a role which only reads can only look.
+// instances and nothing to its tables, and that a role which only reads, or the DSN of a standby, can only look.
 func TestRolesOfASchema(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    xs = spread range(3):i -> @add(a=i, b=1)\n    x = @sum(values=xs)\n")
@@ -65,6 +65,15 @@ func TestRolesOfASchema(t *testing.T) {
 					t.Errorf("%q of a role that only reads: %+v", args, got)
 				}
 			}
+			standby := standbyOf(t, owner)
+			for _, args := range [][]string{{"ps"}, {"show", id}, {"why", id}, {"wait", id}, {"schedule", "list"}} {
+				works(do(standby, args...))
+			}
+			for _, args := range [][]string{{"submit", prog}, {"cancel", id}, {"purge", "--older", "1h"}, {"schedule", "rm", "often"}, {"work"}} {
+				if got := do(standby, args...); got.code != console.ExitUsage || !strings.Contains(got.err, "read-only") && !strings.Contains(got.err, "accepts no writes") {
+					t.Errorf("%q of a server that takes no writes: %+v", args, got)
+				}
+			}
 			works(do(worker, "purge", "--older", "1h"))
 		})
 	}
@@ -105,6 +114,19 @@ func as(t *testing.T, dsn, user, password string) string {
 	rest.Del("user")
 	rest.Del("password")
 	address.RawQuery = rest.Encode()
+	return address.String()
+}
+
+// standbyOf returns a DSN by which the server takes no writes, like a standby.
+func standbyOf(t *testing.T, dsn string) string {
+	t.Helper()
+	address, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := address.Query()
+	rest.Set("options", "-c default_transaction_read_only=on")
+	address.RawQuery = strings.ReplaceAll(rest.Encode(), "+", "%20")
 	return address.String()
 }
 

@@ -95,7 +95,7 @@ func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 	if err := createStatementStats(ctx, c.place.dsn()); err != nil {
 		c.o.logf("%s cannot be created: %s", statementStats, oneLine(err.Error()))
 	}
-	return inspect(ctx, c.place.dsn(), "")
+	return inspect(ctx, c.place.dsn(), wanted{})
 }
 
 // ClustersVariable is the environment variable that names a directory of data directories made by initdb, one for each build of

@@ -105,7 +105,7 @@ func (c *container) bringUp(ctx context.Context, o Options, settings map[string]
 	if err := createStatementStats(ctx, dsn); err != nil {
 		o.logf("%s cannot be created: %s", statementStats, oneLine(err.Error()))
 	}
-	f, err := inspect(ctx, dsn, "")
+	f, err := inspect(ctx, dsn, wanted{})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 	for {
 		for _, dsn := range dsns {
 			attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-			_, err := inspect(attempt, dsn, "")
+			_, err := inspect(attempt, dsn, wanted{})
 			cancel()
 			if err == nil {
 				return dsn, nil

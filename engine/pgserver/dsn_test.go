@@ -46,7 +46,7 @@ func TestDSN(t *testing.T) {
 			if err := s.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if _, err := inspect(t.Context(), running.DSN(), ""); err != nil {
+			if _, err := inspect(t.Context(), running.DSN(), wanted{}); err != nil {
 				t.Errorf("Close ended somebody else's server: %v", err)
 			}
 		})
@@ -97,7 +97,7 @@ func withPasswords(t *testing.T) *Server {
 	}
 	execSQL(t, s.DSN(), "SELECT pg_reload_conf()")
 	eventually(t, "the server asks for passwords", func() bool {
-		_, err := inspect(t.Context(), address(s, "owner", "wrong", "fine"), "")
+		_, err := inspect(t.Context(), address(s, "owner", "wrong", "fine"), wanted{})
 		return err != nil
 	})
 	return s
@@ -123,7 +123,7 @@ func TestDSNWithoutRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { checkDSNRefused(t, test.dsn, test.says...) })
 	}
-	if _, err := inspect(t.Context(), address(s, "owner", testPassword, "fine"), ""); err != nil {
+	if _, err := inspect(t.Context(), address(s, "owner", testPassword, "fine"), wanted{}); err != nil {
 		t.Errorf("a user who may is refused: %v", err)
 	}
 }

@@ -69,10 +69,15 @@ type facts struct {
 	pooled         bool // another process answers than that of the handshake
 }
 
-// inspect connects, queries the facts and rejects an unusable server, such as one on which the user may create no schema and
-// cannot use the given one. It waits for a starting server until ctx ends. Errors
+// wanted says how a server will be used.
+type wanted struct {
+	schema   string // a user who cannot create schemas may use this one, if it exists
+	readOnly bool   // nothing is written
+}
+
+// inspect connects, queries the facts and rejects an unusable server. It waits for a starting server until ctx ends. Errors
 // name the server, without a password.
-func inspect(ctx context.Context, dsn, schema string) (facts, error) {
+func inspect(ctx context.Context, dsn string, use wanted) (facts, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return facts{}, dsnSyntaxError(dsn, err)
@@ -82,7 +87,7 @@ func inspect(ctx context.Context, dsn, schema string) (facts, error) {
 		return facts{}, connectError(cfg, err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return query(ctx, conn, cfg, schema)
+	return query(ctx, conn, cfg, use)
 }
 
 const connectTick = 20 * time.Millisecond
@@ -97,7 +102,7 @@ func connect(ctx context.Context, cfg *pgx.ConnConfig) (conn *pgx.Conn, err erro
 }
 
 // query reads the facts. It checks the version from the connection first, because an older server may not understand the query.
-func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig, schema string) (facts, error) {
+func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig, use wanted) (facts, error) {
 	f := facts{target: target(cfg), versionText: shortVersion(conn.PgConn().ParameterStatus("server_version"))}
 	if n, ok := versionNumber(f.versionText); ok && n < MinVersion {
 		return facts{}, tooOld(f.target, f.versionText)
@@ -105,7 +110,7 @@ func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig, schema stri
 	var readOnly, mayCreate, hasSchema bool
 	var pid uint32
 	d := &f.durability
-	err := conn.QueryRow(ctx, inspectSQL, pgx.QueryExecModeSimpleProtocol, schema).Scan(&f.version, &d.Fsync,
+	err := conn.QueryRow(ctx, inspectSQL, pgx.QueryExecModeSimpleProtocol, use.schema).Scan(&f.version, &d.Fsync,
 		&d.SynchronousCommit, &d.FullPageWrites, &d.WALLevel, &d.WALSyncMethod, &d.DataChecksums, &readOnly, &mayCreate, &hasSchema, &pid)
 	if err != nil {
 		return facts{}, fmt.Errorf("the server %s does not answer a question about itself: %s", f.target, oneLine(reason(err)))
@@ -113,7 +118,7 @@ func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig, schema stri
 	switch {
 	case f.version < MinVersion:
 		return facts{}, tooOld(f.target, f.versionText)
-	case readOnly:
+	case readOnly && !use.readOnly:
 		return facts{}, fmt.Errorf("the server %s accepts no writes (a standby, or default_transaction_read_only is on): give a DSN of the primary", f.target)
 	case !mayCreate && !hasSchema:
 		return facts{}, fmt.Errorf("user %q may not create schemas at %s: let its owner run GRANT CREATE ON DATABASE %s TO %s, or make the schema for it, with pulley schema",

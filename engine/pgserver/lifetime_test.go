@@ -111,7 +111,7 @@ func TestNextRunRemovesLeftovers(t *testing.T) {
 		t.Errorf("the removal is not said:\n%s", text)
 	}
 	for _, s := range []*Server{living, next} {
-		if _, err := inspect(t.Context(), s.DSN(), ""); err != nil {
+		if _, err := inspect(t.Context(), s.DSN(), wanted{}); err != nil {
 			t.Errorf("a living server was hurt: %v", err)
 		}
 	}
@@ -224,7 +224,7 @@ func ordinaryUser(t *testing.T) *account {
 
 func checkLocal(t *testing.T, describe, dsn string) {
 	t.Helper()
-	f, err := inspect(t.Context(), dsn, "")
+	f, err := inspect(t.Context(), dsn, wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestStopAndStart(t *testing.T) {
 				t.Fatal(name, err)
 			}
 		}
-		if _, err := inspect(t.Context(), s.DSN(), ""); err == nil {
+		if _, err := inspect(t.Context(), s.DSN(), wanted{}); err == nil {
 			t.Fatalf("%s: the server still answers", name)
 		}
 		for range 2 {
@@ -353,7 +353,7 @@ func TestCloseWithoutWatchdog(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-c.watchdog.Done()
-	if _, err := inspect(t.Context(), s.DSN(), ""); err != nil {
+	if _, err := inspect(t.Context(), s.DSN(), wanted{}); err != nil {
 		t.Errorf("the server went with its watchdog: %v", err)
 	}
 	if err := s.Close(t.Context()); err != nil {

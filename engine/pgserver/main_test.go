@@ -134,7 +134,7 @@ func runChild(mode string) int {
 	switch mode {
 	case childInterrupt:
 		<-interrupted.Done()
-		if _, err := inspect(ctx, s.DSN(), ""); err != nil {
+		if _, err := inspect(ctx, s.DSN(), wanted{}); err != nil {
 			printReport(childReport{Err: err.Error()})
 			return 1
 		}

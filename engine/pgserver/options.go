@@ -73,6 +73,9 @@ type Options struct {
 	// exists. Empty: the user must be able to create one.
 	Schema string
 
+	// ReadOnly accepts a server given by a DSN that takes no writes, such as a standby.
+	ReadOnly bool
+
 	// Ways are tried in this order. Nil means all, in the order of Ways.
 	Ways []Way
 

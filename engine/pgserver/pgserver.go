@@ -78,7 +78,7 @@ func (o Options) openDSN(ctx context.Context) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(o.StartTimeout, dsnTimeout))
 	defer cancel()
-	f, err := inspect(ctx, o.DSN, o.Schema)
+	f, err := inspect(ctx, o.DSN, wanted{schema: o.Schema, readOnly: o.ReadOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -85,9 +85,13 @@ func (s *Store) Problem(ctx context.Context, doing string, err error) {
 	}
 }
 
+// unloggedDuringRecovery is a standby's answer where a table is unlogged, as that of the incarnation is. The code has other
+// meanings, which no statement of a store has.
+const unloggedDuringRecovery = "0A000"
+
 // MayOnlyRead reports whether a statement failed since the role, or the server, only allows to read. Those who only look at
 // instances need no more; any other call fails by itself.
 func MayOnlyRead(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (server.Code == "42501" || server.Code == "25006")
+	return ok && (server.Code == "42501" || server.Code == "25006" || server.Code == unloggedDuringRecovery)
 }

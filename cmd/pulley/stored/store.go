@@ -88,7 +88,7 @@ func openStored(ctx context.Context, flags *console.StoreFlags, spec designs.Spe
 	}
 	opening, done := context.WithTimeoutCause(ctx, OpenTimeout, ErrSlow)
 	defer done()
-	server, err := pgserver.Open(opening, pgserver.Options{DSN: flags.DSN, Schema: schema, Ways: []pgserver.Way{pgserver.WayDSN}})
+	server, err := pgserver.Open(opening, pgserver.Options{DSN: flags.DSN, Schema: schema, ReadOnly: !create, Ways: []pgserver.Way{pgserver.WayDSN}})
 	if err != nil {
 		return nil, nil, err
 	}

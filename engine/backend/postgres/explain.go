@@ -56,6 +56,10 @@ func serverHint(e *pgconn.PgError) string {
 		return "it took longer than a statement may; check the server's load, and what holds locks"
 	case "08P01":
 		return poolerHint(e.Message)
+	case "0A000":
+		if strings.Contains(e.Message, "recovery") { // in English; in other languages the message says it alone
+			return "the server is a standby; connect to the primary"
+		}
 	case "25006":
 		return "the server is read-only; connect to the primary"
 	}

@@ -19,6 +19,7 @@ func TestExplain(t *testing.T) {
 		has   string
 		hides string
 	}{
+		{"standby", &pgconn.PgError{Severity: "ERROR", Code: "0A000", Message: "cannot access temporary or unlogged relations during recovery"}, "the server is a standby", ""},
 		{"joined with itself", errors.Join(full, full), "the server's disk is full", ""},
 		{"explained twice", postgres.Explain(postgres.Explain(full)), "the server's disk is full", ""},
 		{"explained and wrapped", postgres.Explain(fmt.Errorf("writing: %w", postgres.Explain(full))), "the server's disk is full", ""},
