@@ -326,6 +326,9 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 	})
 }
 
+// anyDeliveries is MaxDeliveries where leases are short: on a busy machine they end before a task does.
+const anyDeliveries = 1_000_000
+
 // Sessions are killed in the middle of calls while instances with many barriers run. If one transaction filled a counter and
 // another queued the node run, a run would be lost between them.
 func TestHazardReadyButNeverQueued(t *testing.T) {
@@ -358,7 +361,7 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 		}
 		t.Cleanup(store.Close)
 		s := newSite(t, memoryDesign(t))
-		e := s.host(store, engine.Config{RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: 100 * time.Millisecond})
+		e := s.host(store, engine.Config{RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: 100 * time.Millisecond, MaxDeliveries: anyDeliveries})
 		for runMeshes(s, e, p, depth.Of(3, 24), meshValue(layers, width, 5)); spared() != "" && !t.Failed(); {
 			t.Logf("no crash at %s yet", spared())
 			runMeshes(s, e, p, 1, meshValue(layers, width, 5))
@@ -366,7 +369,7 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 	})
 	onEveryDatabase(t, func(s *site) {
 		b := s.open()
-		e := s.host(b, engine.Config{Slots: 4, RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: time.Second, Poll: 20 * time.Millisecond})
+		e := s.host(b, engine.Config{Slots: 4, RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: time.Second, Poll: 20 * time.Millisecond, MaxDeliveries: anyDeliveries})
 		s.slow()
 		if sql := journaled[s.design.Name()]; sql != "" {
 			s.exec(sql)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -37,7 +38,9 @@ func TestRolesOfASchema(t *testing.T) {
 			wantParts(t, works(do(owner, "schema", "migrate")), "schema "+schema+" "+made+design.String())
 			worker, reader := roleOf(t, owner, schema, design, `wor"ker' $pulley$ %I \ `), roleOf(t, owner, schema, design, "reader", "--read-only")
 
-			wantParts(t, works(do(worker, "schema", "migrate")), made)
+			if got, want := strings.Join(strings.Fields(works(do(worker, "schema", "migrate", "--format", "json"))), ""), fmt.Sprintf(`{"schema":%q,"backend":%q}`, schema, design); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
 			id := works(do(worker, "submit", prog))
 			works(do(worker, "schedule", "add", "often", prog, "--every", "1h"))
 			works(do(worker, "work", "--idle-exit", "1s"))
@@ -79,7 +82,7 @@ func TestRolesOfASchema(t *testing.T) {
 	}
 }
 
-// roleOf makes a role by pulley schema grants, twice, and returns the DSN of a user who has it.
+// roleOf makes a role by pulley schema grants, twice, and returns the DSN of a user with that role.
 func roleOf(t *testing.T, owner, schema string, design designs.Spec, role string, more ...string) (dsn string) {
 	t.Helper()
 	role += strings.Join(strings.SplitN(schema, "_", 3)[:2], "_") // unique, and short

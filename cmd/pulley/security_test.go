@@ -32,7 +32,7 @@ func TestTestsOfSecurityExist(t *testing.T) {
 }
 
 // TestNoPasswordOnACommandLine has pulley start processes that use a database, and reads the command lines of all processes
-// meanwhile.
+// while they run.
 func TestNoPasswordOnACommandLine(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

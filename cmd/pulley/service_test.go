@@ -15,7 +15,7 @@ import (
 
 const unitFile = "packaging/pulley-work.service"
 
-// TestServiceOfSystemd runs the command of the unit as systemd does: it is told when the engine works, and when it ends.
+// TestServiceOfSystemd runs the command of the unit as systemd does: it receives a message when the engine works, and when it ends.
 func TestServiceOfSystemd(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile(filepath.Join(root, unitFile))
@@ -51,13 +51,13 @@ func TestServiceOfSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := told(); got != "READY=1" {
-		t.Errorf("systemd is told %q when the engine works", got)
+		t.Errorf("systemd receives %q when the engine works", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if got := told(); got != "STOPPING=1" {
-		t.Errorf("systemd is told %q when the engine ends", got)
+		t.Errorf("systemd receives %q when the engine ends", got)
 	}
 	if code := exitStatus(t, cmd.Wait()); code != 128+int(syscall.SIGTERM) || !strings.Contains(string(unit), "SuccessExitStatus=143") {
 		t.Errorf("exit status %d: %s", code, stderr.String())

@@ -73,7 +73,7 @@ func runMigrations(ctx context.Context, conn pgx.Tx, cfg postgres.Config, design
 	}
 	for _, m := range all {
 		if slices.Contains(run, m.name) {
-			continue // whoever may only read can open the schema
+			continue // a role that may only read can open the schema
 		}
 		if err := m.run(ctx, conn); err != nil {
 			return fmt.Errorf("migration %s: %w", m.name, err)

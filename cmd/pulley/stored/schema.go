@@ -27,11 +27,19 @@ func (SchemaCmd) Help() string {
 type schemaMigrateCmd struct {
 	console.StoreFlags
 	console.TimeoutFlag `set:"wait=10m" set:"answer=the database"`
+	console.FormatFlag
+}
+
+// migrated is a schema at the version of this program.
+type migrated struct {
+	Schema  string `json:"schema"`
+	Backend string `json:"backend"`
 }
 
 // Help completes the command's help.
 func (schemaMigrateCmd) Help() string {
 	return "It runs the migrations that the schema has not seen, all in one transaction, which a lock in the database serializes. A schema of a later version is refused, and left as it is.\n\n" +
+		`With --format json it prints {"schema":"NAME","backend":"NAME"}.` + "\n\n" +
 		"Exit status: 0, or 2 if the schema is not at this version afterwards.\n\nExample: pulley schema migrate --backend push --dsn postgres://owner@localhost/work"
 }
 
@@ -53,7 +61,7 @@ func (r *schemaMigrateCmd) Run(c *console.Console) error {
 		return console.Ended(ctx, err)
 	}
 	closing()
-	return c.Print(fmt.Sprintf("schema %s is at the version of this pulley, for backend %s\n", p.schema, p.spec))
+	return c.PrintAs(r.FormatFlag, migrated{p.schema, p.spec.String()}, fmt.Sprintf("schema %s is at the version of this pulley, for backend %s\n", p.schema, p.spec))
 }
 
 type schemaGrantsCmd struct {
