@@ -11,6 +11,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
+	"pulley/internal/depth"
 	"pulley/internal/pgtest"
 )
 
@@ -20,6 +21,9 @@ func TestRolesOfASchema(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    xs = spread range(3):i -> @add(a=i, b=1)\n    x = @sum(values=xs)\n")
 	for _, design := range designs.Durable() {
+		if name := design.String(); !depth.Night() && name != "journal" && name != "pull:scan=sql" {
+			continue // at night: those two have rows of their own in a new schema
+		}
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
 			owner, schema := pgtest.DSN(t), pgtest.Schema(t)
