@@ -219,9 +219,9 @@ func TestModulesAreFound(t *testing.T) {
 
 func TestTheEndOfAFuzzTargetsTimeIsNoFailure(t *testing.T) {
 	for output, want := range map[string]bool{
-		"--- FAIL: FuzzParse (1.03s)\n    context deadline exceeded\nFAIL\n": true,
+		"--- FAIL: FuzzParse (1.03s)\n    context deadline exceeded\nFAIL\n":                                                         true,
 		"--- FAIL: FuzzParse (1.03s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzParse/1\nFAIL\n": false,
-		"--- FAIL: FuzzParse (1.03s)\n    panic: context deadline exceeded\nFAIL\n":                                                   false,
+		"--- FAIL: FuzzParse (1.03s)\n    panic: context deadline exceeded\nFAIL\n":                                                  false,
 	} {
 		if got := onlyRanOut(output); got != want {
 			t.Errorf("%v for %s", got, output)
