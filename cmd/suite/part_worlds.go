@@ -261,8 +261,11 @@ const fuzzLeast = 20 * time.Second
 // finds in the package's testdata.
 func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	targets, err := n.workdir.listFuzzTargets(ctx)
-	if err != nil || len(targets) == 0 {
-		return errors.Join(err, errNoTargets(targets))
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		return errors.New("no target of fuzzing was found")
 	}
 	count := min(max(int(time.Until(until)/fuzzLeast), 1), len(targets))
 	var errs []error
@@ -277,13 +280,6 @@ func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
 		errs = append(errs, n.fuzz(ctx, f, length, o))
 	}
 	return errors.Join(errs...)
-}
-
-func errNoTargets(targets []fuzzTarget) error {
-	if len(targets) > 0 {
-		return nil
-	}
-	return errors.New("no target of fuzzing was found")
 }
 
 func (n *night) fuzz(ctx context.Context, f fuzzTarget, length time.Duration, o *outcome) error {
