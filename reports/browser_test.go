@@ -20,6 +20,18 @@ const drawAll = `(() => {
   if (left) throw new Error(left + " charts are not drawn");
 })()`
 
+// awaitDrawn waits until the page's script has drawn the charts in the window, which the browser tells it of after a frame.
+const awaitDrawn = `(async () => {
+  const left = () => [...document.querySelectorAll("figure.plot")].filter((f) => {
+    const { top, bottom } = f.getBoundingClientRect();
+    return f.querySelector(".series") && !f.querySelector(".canvas.live") && bottom > 0 && top < innerHeight;
+  }).length;
+  for (let frames = 0; left(); frames++) {
+    if (frames === 2000) throw new Error(left() + " charts are not drawn");
+    await new Promise(requestAnimationFrame);
+  }
+})()`
+
 // scrollThrough goes to every chart, so that its script draws it as it comes near.
 const scrollThrough = `(async () => {
   document.querySelectorAll("details").forEach((d) => { d.open = true; });

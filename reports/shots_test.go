@@ -50,6 +50,7 @@ func TestShots(t *testing.T) {
 					b.Size(w.width, w.height)
 					b.Open(k.html(t, k.make()))
 					name := fmt.Sprintf("%s-%s-%d", k.name, scheme, w.width)
+					b.Do(awaitDrawn)
 					likeShot(t, name, b.Shot(w.width, w.height, w.first))
 					if !all && i != 1 {
 						continue
