@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
+	"pulley/engine/limit"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 )
@@ -104,6 +105,8 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 		reply.Swept, reply.Err = b.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
 		reply.Err = b.(backend.Listener).Notify(ctx) // requested only if the backend is a Listener
+	case dispatch.OpLimits: // requested only with Config.Limits
+		reply.Limits, reply.Err = backend.TakeLimitTurn(ctx, b.(backend.Limiter), e.cfg.now, e.share, c.Needs, limit.Times{Lease: e.cfg.Lease, Turn: e.cfg.LimitTurn})
 	default:
 		reply.Err = fmt.Errorf("engine: no such call: %s", c.Op)
 	}

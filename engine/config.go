@@ -62,6 +62,14 @@ type Config struct {
 	// From 10 ms to 1 h
 	SchedulePoll time.Duration
 
+	// Limits makes the engine keep the backend's limits, which it shares with all engines that do so: an engine without it starts
+	// whatever it likes. New fails if the backend is no backend.Limiter.
+	Limits bool
+
+	// LimitTurn is the pause between two turns with limits, in which engines share them; ten times that while the engine needs
+	// nothing of them, which is how late a new limit holds. Zero: 100 ms. From 10 ms to 1 min
+	LimitTurn time.Duration
+
 	// Retention makes the engine delete instances that ended longer ago, in small transactions, as pulley purge does. Any number of
 	// engines may. What is deleted is unknown afterwards, and its id may be submitted again. Zero: instances are kept. From 1 min to
 	// 100 years. New fails if the backend is no backend.Purger.
@@ -113,6 +121,7 @@ func (c Config) withDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, time.Second)
 	c.Grace = max(c.Grace, 0)
 	c.SchedulePoll = cmp.Or(c.SchedulePoll, time.Second)
+	c.LimitTurn = cmp.Or(c.LimitTurn, 100*time.Millisecond)
 	return c
 }
 
@@ -138,6 +147,9 @@ func (c Config) validate() error {
 	if _, ok := c.Backend.(backend.Scheduler); c.Schedules && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Schedules is set, and backend %T has none; use another one", c.Backend))
 	}
+	if _, ok := c.Backend.(backend.Limiter); c.Limits && c.Backend != nil && !ok {
+		errs = append(errs, fmt.Errorf("Limits is set, and backend %T has none; use push, journal or memory", c.Backend))
+	}
 	if _, ok := c.Backend.(backend.Purger); c.Retention != 0 && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Retention is set, and backend %T deletes nothing; use another one", c.Backend))
 	}
@@ -162,6 +174,7 @@ func (c Config) validate() error {
 	length("Drain", c.Drain, 0, 24*time.Hour)
 	length("Grace", c.Grace, 0, time.Hour)
 	length("SchedulePoll", c.SchedulePoll, 10*time.Millisecond, time.Hour)
+	length("LimitTurn", c.LimitTurn, 10*time.Millisecond, time.Minute)
 	return errors.Join(errs...)
 }
 
@@ -170,13 +183,17 @@ const writeCost = 8
 
 func (c Config) dispatch() dispatch.Config {
 	_, listens := c.Backend.(backend.Listener)
+	turn := c.LimitTurn
+	if !c.Limits {
+		turn = 0
+	}
 	return dispatch.Config{
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
 		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Pending: c.Pending, Queue: c.Queue,
 		MaxDeliveries: c.MaxDeliveries,
 		Lease:         c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
-		Notify: listens, NotifyEvery: c.NotifyEvery,
+		Notify: listens, NotifyEvery: c.NotifyEvery, LimitTurn: turn,
 		RetryMin: c.RetryMin, RetryMax: c.RetryMax,
 	}
 }

@@ -50,15 +50,17 @@
 //	engine/schedule            | decides when instances start at planned times; pure              | internal/nearest
 //	engine/schedule/model      | the plainest definition of ticks, for tests                    | –
 //	engine/schedule/turn       | an engine's turn with due schedules, in steps that survive kills | engine/backend, internal/clip
-//	engine/backend             | the contract that every design implements                      | engine/plan, engine/schedule
+//	engine/limit               | decides how engines share limits; pure                         | –
+//	engine/backend             | the contract that every design implements                      | engine/limit, engine/plan, engine/schedule
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgshow, internal/schedulestore
+//	engine/backend/postgres/push | the design that counts readiness in rows, with limits            | internal/limitstore, internal/pgshow, internal/schedulestore
 //	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgshow, internal/pgstore, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/pgshow, internal/schedulestore
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/limitstore, internal/pgshow, internal/schedulestore
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
@@ -161,6 +163,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
+//	internal/limitstore        | limits on Postgres, shared by designs that have them            | internal/pgstore
 //	internal/live              | shows how far a run is: on a terminal, in a log, in a file        | reports/record
 //	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
@@ -197,6 +200,8 @@
 //	engine/backend/postgres    | engine/backend/postgres/*
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
+//	engine/backend/postgres/push | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
+//	engine/dispatch            | engine/backend/memory
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/inspect             | engine/backend/designs
 //	engine/worker              | engine/worker/workertest

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
@@ -25,6 +27,7 @@ type Engine struct {
 	cfg     Config
 	machine *dispatch.Machine // only used by the loop
 	waits   *waits
+	share   string // names the engine in limits: its owner, and what no other engine has
 
 	// Inputs of the loop, unbuffered. Only notified has one place, which means "at least once".
 	events   *eventQueue
@@ -66,6 +69,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg:      cfg,
 		machine:  machine,
 		waits:    newWaits(),
+		share:    cfg.Owner + " " + uuid.NewString(),
 		events:   newEventQueue(),
 		submits:  make(chan *submission),
 		forgets:  make(chan dispatch.Ticket),

@@ -43,10 +43,11 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 		observer = d.trace.watch(observer)
 	}
 	observer = d.tellRetries(observer)
+	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: stored.CallTimeout, RetryMax: retryMax,
-		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries,
+		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries, Limits: limits && d.job.spec.NeedsPostgres(),
 		Drain:    -1, // nobody waits for actions of an ended or abandoned instance
 		Observer: observer,
 	})

@@ -90,7 +90,7 @@ func TestHelpOfCommands(t *testing.T) {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	parser, _ := newParser(&console.Console{})
-	without := []string{"work", "help", "completion", "scenarios", "schedule", "schema", "grants", "worker", "adapter", "serve", "report"} // report renders what is JSON already
+	without := []string{"work", "help", "completion", "scenarios", "schedule", "limit", "schema", "grants", "worker", "adapter", "serve", "report"} // report renders what is JSON already
 	var walk func(node *kong.Node)
 	walk = func(node *kong.Node) {
 		for _, child := range node.Children {

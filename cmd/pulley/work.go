@@ -146,9 +146,10 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	if drain == 0 {
 		drain = -1
 	}
+	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
 	})
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ type Backend interface {
 	Complete(ctx context.Context, shard int, completions []Completion, grant Grant) (Committed, error)
 
 	// Renew renews leases for grant.Lease from now, and reports for each whether it is still held. With a Lease of zero it
-	// returns them: the node runs are due at once, before all that were not handed out yet; the tokens are stale, and the
-	// deliveries do not count.
+	// returns them: the node runs are due at once, before all that were not handed out yet, or after grant.Pause; the tokens are
+	// stale, and the deliveries do not count.
 	Renew(ctx context.Context, shard int, leases []Lease, grant Grant) ([]bool, error)
 
 	// Sweep removes a bounded number of rows that ended instances left; More asks for another call.
@@ -86,6 +86,7 @@ type Grant struct {
 	Owner string        // names the engine in the store, for people
 	Max   int           // node runs; zero leases none
 	Lease time.Duration // positive; on the store's clock
+	Pause time.Duration `json:",omitempty"` // of returned leases: after which they are due; zero: at once
 }
 
 // Submission is a new instance.

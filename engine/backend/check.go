@@ -15,8 +15,11 @@ func (g Grant) Check() error {
 
 // CheckRenewal validates a grant for a renewal.
 func (g Grant) CheckRenewal() error {
-	if g.Lease < 0 {
+	switch {
+	case g.Lease < 0:
 		return fmt.Errorf("lease of %s; give a positive duration, or zero to give the leases back", g.Lease)
+	case g.Pause < 0 || g.Pause > 0 && g.Lease > 0:
+		return fmt.Errorf("pause of %s and lease of %s; give a pause of at least zero, and only to leases that are given back", g.Pause, g.Lease)
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ type Snapshot struct {
 	// Done counts the completed runs of nodes. Nil: the design does not keep them.
 	Done map[graph.NodeID]int
 
+	Limits []StoredLimit // of the store, if the caller has read them
+
 	// Owner owns the instance's shard, in a design whose shards have owners; otherwise nil.
 	Owner *ShardOwner
 }

@@ -32,8 +32,9 @@ func (m *Machine) Check() error {
 	for id := range m.abandoned {
 		must(m.tasks.get(id) == nil || m.tasks.get(id).state >= offered, "task %d runs and is abandoned", id)
 	}
-	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
-	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
+	must(m.ready.len()+m.limits.waiting == states[waiting], "%d tasks queue, %d of them for limits, %d wait", m.ready.len()+m.limits.waiting, m.limits.waiting, states[waiting])
+	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots || m.limited() && !m.limits.known, "%d tasks wait beside a free slot", m.ready.len())
+	m.checkLimits(must)
 
 	inFlight := map[Op]int{}
 	reserved, committed, writing := 0, 0, 0
@@ -62,11 +63,26 @@ func (m *Machine) Check() error {
 	must(m.writing == writing, "%d members of writes are counted, %d are in flight", m.writing, writing)
 	must(m.writes <= m.cfg.Committers, "%d writes are in flight for %d committers", m.writes, m.cfg.Committers)
 	must(m.claims == inFlight[OpClaim] && m.claims <= m.cfg.Committers, "%d claims are counted, %d in flight", m.claims, inFlight[OpClaim])
-	must(inFlight[OpRenew] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1, "too many calls are in flight: %v", inFlight)
+	must(inFlight[OpRenew] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1 && inFlight[OpLimits] <= 1, "too many calls are in flight: %v", inFlight)
 	must(len(m.subs) <= m.cfg.Queue, "%d submissions wait in a queue of %d", len(m.subs), m.cfg.Queue)
 	must(subs <= len(m.subs), "%d submissions queue of %d", subs, len(m.subs))
 	bound := m.cfg.Slots + m.cfg.Prefetch + m.cfg.Pending
 	must(m.tasks.count+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", m.tasks.count, m.reserved, bound)
-	must(!m.stopped || m.tasks.count+len(m.abandoned)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
+	must(!m.stopped || m.busy() == 0, "stopped with something left")
 	return errors.Join(errs...)
+}
+
+func (m *Machine) checkLimits(must func(bool, string, ...any)) {
+	queued, attempts := 0, map[*gate]int{}
+	for _, t := range m.tasks.byAge(func(t *task) bool { return t.state == running && t.gate != nil }) {
+		attempts[t.gate]++
+	}
+	for _, g := range m.abandoned {
+		attempts[g]++
+	}
+	for name, g := range m.limits.byName {
+		queued += g.queue.len()
+		must(g.running == attempts[g], "limit %s counts %d running attempts, there are %d", name, g.running, attempts[g])
+	}
+	must(queued == m.limits.waiting, "%d tasks are counted as waiting for limits, %d do", m.limits.waiting, queued)
 }

@@ -33,6 +33,10 @@ type Config struct {
 	Notify      bool
 	NotifyEvery time.Duration // zero: one at a time
 
+	// LimitTurn is the usual time between two turns with the store's limits, while the engine needs something of them; ten times
+	// that otherwise, which is how late new limits hold. Zero: the store has none.
+	LimitTurn time.Duration
+
 	RetryMin time.Duration // pause after a failed call, doubled for each in a row; positive
 	RetryMax time.Duration // longest pause; at least RetryMin
 }
@@ -65,6 +69,7 @@ func (c Config) Validate() error {
 	longer("Poll", c.Poll, 1)
 	longer("Sweep", c.Sweep, 1)
 	longer("NotifyEvery", c.NotifyEvery, 0)
+	longer("LimitTurn", c.LimitTurn, 0)
 	longer("RetryMin", c.RetryMin, 1)
 	longer("RetryMax", c.RetryMax, c.RetryMin)
 	return errors.Join(errs...)

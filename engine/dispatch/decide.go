@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pulley/engine/backend"
@@ -12,14 +13,16 @@ func (m *Machine) decide(now time.Time) {
 		m.endDrain()
 	}
 	m.checkLeases(now)
+	m.checkPermits(now)
 	m.start()
+	m.takeLimitTurn(now)
 	m.renewLeases(now)
 	m.claim(now, true)
 	m.write(now)
 	m.claim(now, false)
 	m.sweep(now)
 	m.notify(now)
-	if m.draining && m.tasks.count+len(m.abandoned)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
+	if m.draining && m.busy() == 0 && (m.late || !m.limits.shares) {
 		m.stopped = true
 		m.do(Stopped{})
 	}
@@ -46,18 +49,26 @@ func (m *Machine) endDrain() {
 	}
 }
 
+// busy counts what a drain waits for.
+func (m *Machine) busy() int {
+	return m.tasks.count + len(m.abandoned) + len(m.subs) + len(m.calls) + m.unreleased()
+}
+
 func (m *Machine) unreleased() int {
 	n := 0
 	for i := range m.shards {
-		n += len(m.shards[i].release) + len(m.shards[i].shortening)
+		n += len(m.shards[i].release) + len(m.shards[i].shortening) + len(m.shards[i].returning)
 	}
 	return n
 }
 
 func (m *Machine) start() {
-	for m.slots() < m.cfg.Slots && m.ready.len() > 0 {
-		t := m.ready.pop()
-		t.state = running
+	for m.slots() < m.cfg.Slots {
+		t := m.nextStart()
+		if t == nil {
+			return
+		}
+		t.state, t.began = running, m.now
 		m.running++
 		if most := timeout(t.task); most > 0 && m.cfg.Grace > 0 {
 			m.limit(t, m.now.Add(most).Add(m.cfg.Grace))
@@ -79,7 +90,7 @@ func (m *Machine) renewLeases(now time.Time) {
 			s.renewing = true
 			continue
 		}
-		if m.shorten(now, s) {
+		if m.shorten(now, s) || m.returnForLater(now, s) {
 			continue
 		}
 		if !s.renewPause.isOver(now) {
@@ -109,6 +120,25 @@ func (m *Machine) shorten(now time.Time, s *shard) bool {
 	}
 	s.shortening = s.shortening[n:]
 	m.send(now, &call{op: OpRenew, shard: s, shortened: n, until: now.Add(rest)}, Call{Leases: leases, Grant: backend.Grant{Lease: rest}})
+	s.renewing = true
+	return true
+}
+
+// returnForLater returns tasks that are too many for their limits. Those of one call are due together.
+func (m *Machine) returnForLater(now time.Time, s *shard) bool {
+	if len(s.returning) == 0 {
+		return false
+	}
+	var leases []backend.Lease
+	due := s.returning[0].due
+	s.returning = slices.DeleteFunc(s.returning, func(r returningLease) bool {
+		if !r.due.Equal(due) || len(leases) == renewBatch {
+			return false
+		}
+		leases = append(leases, r.lease)
+		return true
+	})
+	m.send(now, &call{op: OpRenew, shard: s, shortened: len(leases), until: due}, Call{Leases: leases, Grant: backend.Grant{Lease: handBack, Pause: max(due.Sub(now), 0)}})
 	s.renewing = true
 	return true
 }
@@ -421,6 +451,7 @@ func (m *Machine) Next() time.Time {
 	}
 	room := m.taskCapacity()
 	spare := room > m.reservedCapacity() && !m.hasEnoughReady() // for all shards: computed once
+	m.nextOfLimits(by)
 	for i := range m.shards {
 		m.nextOf(&m.shards[i], room > 0, spare, by)
 	}

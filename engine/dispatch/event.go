@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/limit"
 	"pulley/engine/plan"
 )
 
@@ -48,6 +49,7 @@ type Reply struct {
 	Committed backend.Committed // of Submit, Claim and Complete
 	Held      []bool            // of Renew
 	Swept     backend.Swept     // of Sweep
+	Limits    backend.LimitTurn // of a turn with limits
 	Err       error
 }
 
@@ -80,6 +82,7 @@ const (
 	OpRenew    Op = "renew"
 	OpSweep    Op = "sweep"
 	OpNotify   Op = "notify"
+	OpLimits   Op = "limits" // backend.TakeLimitTurn, only with Config.LimitTurn
 )
 
 // Command is an output of the machine.
@@ -95,6 +98,7 @@ type Call struct {
 	Completions []backend.Completion
 	Leases      []backend.Lease
 	Grant       backend.Grant
+	Needs       map[string]limit.Need // of limits, by their names
 }
 
 // Start requests that a task runs; Done reports its end. The next Step reuses the memory, so the executor copies it.

@@ -45,8 +45,9 @@ type Machine struct {
 
 	tasks     table             // held, and running ones with a lost lease
 	held      map[uuid.UUID]int // tasks by instance; never zero
-	abandoned map[TaskID]bool   // they do not return after their cancellation
-	ready     waitingTasks
+	abandoned map[TaskID]*gate  // they do not return after their cancellation, and keep their permits
+	ready     waitingTasks      // without those that wait for a limit, too
+	limits    limits
 	leases    byTime[*cohort] // by next check
 	newest    *cohort         // the cohort that a task joined last
 	cohorts   uint64
@@ -84,7 +85,8 @@ type shard struct {
 	subs       fifo[*submission]
 	renew      []*task // leases to renew; some may have ended since
 	release    []backend.Lease
-	shortening []shorteningLease
+	shortening []shorteningLease // of dead workers
+	returning  []returningLease  // of tasks that are too many for their limits
 
 	committing                     int
 	submitting, claiming, renewing bool
@@ -114,6 +116,11 @@ type shorteningLease struct {
 	pause time.Duration
 }
 
+type returningLease struct {
+	lease backend.Lease
+	due   time.Time
+}
+
 // lane is the sequence of a shard's commits, or of its submissions.
 type lane struct {
 	passed   int // writes that went first while it lingered
@@ -138,6 +145,8 @@ type task struct {
 	held    bool // in the machine's table
 	lost    bool // no longer held: its result is dropped
 	refused bool
+	gate    *gate           // of a waiting or running task
+	began   time.Time       // of a running task
 	result  json.RawMessage // the offered one
 	failure *plan.Failure
 
@@ -166,6 +175,8 @@ type call struct {
 
 	shortened int       // leases that end after a pause
 	until     time.Time // when these end
+
+	needs int // of limits
 }
 
 // New makes a machine. It fails if the configuration is out of its bounds.
@@ -178,7 +189,7 @@ func New(cfg Config) (*Machine, error) {
 		shards:    make([]shard, cfg.Shards),
 		tasks:     table{pages: map[TaskID]*page{}},
 		held:      map[uuid.UUID]int{},
-		abandoned: map[TaskID]bool{},
+		abandoned: map[TaskID]*gate{},
 		subs:      map[Ticket]*submission{},
 		calls:     map[CallID]*call{},
 	}
@@ -284,8 +295,11 @@ func (m *Machine) forget(ticket Ticket) {
 }
 
 func (m *Machine) handleDone(ev *Done) {
-	if m.abandoned[ev.Task] {
+	if g, ok := m.abandoned[ev.Task]; ok {
 		delete(m.abandoned, ev.Task)
+		if g != nil {
+			g.running--
+		}
 		return
 	}
 	t := m.tasks.get(ev.Task)
@@ -294,6 +308,7 @@ func (m *Machine) handleDone(ev *Done) {
 		return
 	}
 	m.running--
+	t.leaveGate(m.now)
 	switch {
 	case t.lost:
 		m.remove(t)
@@ -337,7 +352,7 @@ func (m *Machine) fail(t *task, deliveries int, cause *plan.Failure) {
 
 // offer passes the end of an attempt to the next commit.
 func (m *Machine) offer(t *task, result json.RawMessage, failure *plan.Failure) {
-	t.state, t.result, t.failure = offered, result, failure
+	t.state, t.result, t.failure, t.gate = offered, result, failure, nil
 	t.task.Args = nil // not needed any more, and may be large
 	t.shard.offered.push(t)
 	m.limit(t, time.Time{})
@@ -367,7 +382,7 @@ func position(t backend.Task) ir.Pos {
 // Nothing can end the task, so it runs on.
 func (m *Machine) abandonTask(t *task) {
 	m.running--
-	m.abandoned[t.id] = true
+	m.abandoned[t.id], t.gate = t.gate, nil
 	if t.lost {
 		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and continues unheeded", describe(t.task), m.cfg.Grace))
 		m.remove(t)
@@ -394,6 +409,11 @@ func (m *Machine) drain(until time.Time) {
 	for m.ready.len() > 0 {
 		m.returnLease(m.ready.pop())
 	}
+	for _, name := range m.gateNames() {
+		for g := m.limits.byName[name]; g.queue.len() > 0; m.limits.waiting-- {
+			m.returnLease(g.queue.pop())
+		}
+	}
 }
 
 func (m *Machine) returnLease(t *task) {
@@ -416,8 +436,13 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 			m.report(fmt.Errorf("%s: %w before it arrived: the store answers slower than the lease of %v lasts", describe(tasks[i]), ErrLeaseLost, m.cfg.Lease))
 			continue
 		}
+		g := m.limits.ofAction[tasks[i].Action]
+		if g != nil && tasks[i].Deliveries <= m.cfg.MaxDeliveries && m.overflows(g) {
+			s.returning = append(s.returning, returningLease{tasks[i].Lease, g.returnAt(now, g.Limit, g.queue.len())})
+			continue
+		}
 		t := m.tasks.add()
-		t.shard, t.task, t.place = s, tasks[i], -1
+		t.shard, t.task, t.place, t.gate = s, tasks[i], -1, g
 		s.held++
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)
@@ -427,7 +452,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		case tasks[i].Deliveries > m.cfg.MaxDeliveries:
 			m.fail(t, tasks[i].Deliveries-1, nil)
 		default:
-			m.ready.push(t)
+			m.enqueue(t)
 		}
 	}
 }
@@ -440,7 +465,7 @@ func (m *Machine) lose(t *task, cause error) {
 		m.abandon(t, cause)
 	case waiting:
 		m.remove(t)
-		m.ready.lose()
+		m.loseWaiting(t)
 	case offered:
 		t.shard.offered.remove(func(other *task) bool { return other == t })
 		m.remove(t)

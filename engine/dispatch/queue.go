@@ -62,15 +62,22 @@ const lostMin = 16
 
 func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
 
-// pop returns the first task that was not lost; there must be one.
-func (q *waitingTasks) pop() *task {
+// first returns the first task that was not lost; there must be one.
+func (q *waitingTasks) first() *task {
 	for {
-		t := q.fifo.pop()
-		if t.held {
+		if t := q.peek(); t.held {
 			return t
 		}
+		q.fifo.pop()
 		q.lost--
 	}
+}
+
+// pop removes the task that first returns.
+func (q *waitingTasks) pop() *task {
+	t := q.first()
+	q.fifo.pop()
+	return t
 }
 
 func (q *waitingTasks) lose() {

@@ -36,6 +36,8 @@ func (m *Machine) handleReply(now time.Time, ev Reply) {
 		m.swept(now, c, ev)
 	case OpNotify:
 		m.notified(now, ev)
+	case OpLimits:
+		m.limitsTurned(now, c, ev)
 	}
 }
 
@@ -267,7 +269,7 @@ func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	}
 	if c.shortened > 0 {
 		if ev.Err != nil {
-			m.report(fmt.Errorf("%d tasks of shard %d whose workers died are delivered again only when their leases end: %w", c.shortened, s.index, ev.Err))
+			m.report(fmt.Errorf("%d tasks of shard %d that are due after a pause are delivered again only when their leases end: %w", c.shortened, s.index, ev.Err))
 			return
 		}
 		m.merge(s, backend.Committed{NextDue: c.until})

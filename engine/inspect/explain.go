@@ -19,6 +19,7 @@ const (
 	Lease      Reason = "lease"       // an engine has it leased, and is at work
 	Worker     Reason = "worker"      // it is ready, and no engine has taken it
 	LostEngine Reason = "lost_engine" // the lease has expired: the engine has exited, or is cut off
+	Limit      Reason = "limit"       // its action's limit, which all engines share
 	Retry      Reason = "retry"       // an attempt failed, and the next begins later
 	Sleep      Reason = "sleep"       // of the workflow's own
 	Barrier    Reason = "barrier"     // more arrivals
@@ -31,7 +32,7 @@ const (
 	Unknown    Reason = "unknown"     // there is no such instance
 )
 
-var order = []Reason{Ended, Unknown, Broken, Lease, Worker, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
+var order = []Reason{Ended, Unknown, Broken, Lease, Limit, Worker, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
 
 // Wait is one thing that an instance waits for.
 type Wait struct {
@@ -51,6 +52,7 @@ type Wait struct {
 	Completed *int `json:"completed,omitempty"` // arrivals at a barrier
 	Required  *int `json:"required,omitempty"`  // null: not known yet
 
+	Limit  string `json:"limit,omitempty"`  // its name
 	Detail string `json:"detail,omitempty"` // an error or a reason in words
 }
 
@@ -128,7 +130,41 @@ func run(s backend.Snapshot, r backend.OpenRun) Wait {
 	default:
 		w.Reason, w.Until = Sleep, &due
 	}
+	if !sleeps {
+		limited(s, r, &w)
+	}
 	return w
+}
+
+// limited finds that a node run waits for a limit: no engine has it leased, for as long as engines hold enough others ready; or one
+// has, and the limit is used up. Whether that engine has begun it is not in the store.
+func limited(s backend.Snapshot, r backend.OpenRun, w *Wait) {
+	i := slices.IndexFunc(s.Limits, func(l backend.StoredLimit) bool { return slices.Contains(l.Actions, w.Action) })
+	if i < 0 {
+		return
+	}
+	l := s.Limits[i]
+	returned := w.Reason == Sleep // an engine that held enough of them has returned it
+	if !returned && (w.Reason != Lease && w.Reason != Worker || !usedUp(l, s.Now)) {
+		return
+	}
+	w.Reason, w.Limit, w.Detail = Limit, l.Name, useOf(l, s.Now)
+	if !r.Leased {
+		w.Since, w.Until = nil, nil
+	}
+}
+
+func usedUp(l backend.StoredLimit, now time.Time) bool {
+	permits, waiting := sums(l, now)
+	return waiting > 0 && (l.Concurrency > 0 && permits >= l.Concurrency || l.Rate.Starts > 0)
+}
+
+func sums(l backend.StoredLimit, now time.Time) (permits, waiting int) {
+	for _, share := range l.State.Current(now) {
+		permits += share.Permits
+		waiting += share.Waiting
+	}
+	return permits, waiting
 }
 
 func barriers(s backend.Snapshot) []Wait {

@@ -10,6 +10,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/inspect"
 	"pulley/engine/ir"
+	"pulley/engine/limit"
 	"pulley/engine/plan"
 )
 
@@ -69,6 +70,10 @@ func TestExplain(t *testing.T) {
 		return running(func(s *backend.Snapshot) { s.Owner = &o })
 	}
 	leased := run(fetch, "0", backend.OpenRun{Leased: true, Engine: "e1", Due: soon, Deliveries: 1})
+	fetches := backend.StoredLimit{
+		Limit: limit.Limit{Name: "fetches", Actions: []string{"other", "fetch"}, Concurrency: 7, Rate: limit.Rate{Starts: 100, Per: time.Second}},
+		State: limit.State{Engines: []limit.Share{{Engine: "e1", Permits: 5, Waiting: 90, Until: soon}, {Engine: "e2", Permits: 2, Waiting: 3, Until: soon}, {Engine: "killed", Permits: 4, Until: then}}},
+	}
 	for _, c := range []struct {
 		name   string
 		s      backend.Snapshot
@@ -87,6 +92,20 @@ func TestExplain(t *testing.T) {
 			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Leased: true, Engine: "e1", Due: now, Deliveries: 1})}
 		}), inspect.LostEngine,
 			"It waits for an engine to take over @fetch[1]: the lease of engine e1 expired at 2026-11-27 12:00:00 UTC, so that engine has exited or is cut off (attempt 1 of 3)."},
+		{"a limit, returned by an engine that holds enough", running(func(s *backend.Snapshot) {
+			s.Runs, s.Limits = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Due: soon})}, []backend.StoredLimit{fetches}
+		}), inspect.Limit,
+			"It waits for limit fetches to start @fetch[1]: engines run 7 of 7 attempts, they start 100/s, 93 more are ready (attempt 1 of 3)."},
+		{"a limit, leased", running(func(s *backend.Snapshot) {
+			s.Runs, s.Limits = []backend.OpenRun{leased}, []backend.StoredLimit{fetches}
+		}), inspect.Limit,
+			"It waits for @fetch[0], which engine e1 has leased, and runs or holds ready until limit fetches lets it start: engines run 7 of 7 attempts, they start 100/s, 93 more are ready (attempt 1 of 3)."},
+		{"a limit that has room", running(func(s *backend.Snapshot) {
+			room := fetches
+			room.State.Engines = nil
+			s.Runs, s.Limits = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Due: then})}, []backend.StoredLimit{room}
+		}), inspect.Worker,
+			"It waits for an engine to take @fetch[1], which is ready since 2026-11-27 11:58:30 UTC (attempt 1 of 3)."},
 		{"retry", running(func(s *backend.Snapshot) {
 			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Attempt: 2, Due: soon})}
 		}), inspect.Retry,

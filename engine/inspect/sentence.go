@@ -80,7 +80,7 @@ func sentence(s backend.Snapshot, waits []Wait) string {
 const arrivalsMost = 3
 
 var moreOf = map[Reason]string{
-	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Retry: "%d more to be retried", Sleep: "%d more asleep",
+	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Limit: "%d more that wait for limits", Retry: "%d more to be retried", Sleep: "%d more asleep",
 	Barrier: "%d more barriers", Evicted: "%d evicted", Adoption: "%d to be adopted", Owner: "%d more with its owner", Broken: "%d broken", Nothing: "%d without a reason",
 	Ended: "%d ended", Unknown: "%d unknown",
 }
@@ -104,6 +104,11 @@ func clause(s backend.Snapshot, w Wait) string {
 		return fmt.Sprintf("It waits for an engine to take %s, which is ready since %s (%s)", work(w), Moment(*w.Since), tries(w))
 	case LostEngine:
 		return fmt.Sprintf("It waits for an engine to take over %s: the lease of %s expired at %s, so that engine has exited or is cut off (%s)", work(w), engine(w), Moment(*w.Since), tries(w))
+	case Limit:
+		if w.Until != nil {
+			return fmt.Sprintf("It waits for %s, which %s has leased, and runs or holds ready until limit %s lets it start: %s (%s)", work(w), engine(w), w.Limit, w.Detail, tries(w))
+		}
+		return fmt.Sprintf("It waits for limit %s to start %s: %s (%s)", w.Limit, work(w), w.Detail, tries(w))
 	case Retry:
 		return fmt.Sprintf("It waits until %s to retry %s: attempt %d failed, and %s follows; no design keeps the error of an attempt that is retried", Moment(*w.Until), work(w), w.Attempt-1, attempt(w))
 	case Sleep:
@@ -120,6 +125,19 @@ func clause(s backend.Snapshot, w Wait) string {
 		return "It waits for nothing: what is stored of it cannot be applied, and its owner has set it aside, so cancel it: " + w.Detail
 	}
 	return fmt.Sprintf("Nothing of it is under way since %s: no engine has planned its next step, or its store is corrupt", Moment(*w.Since))
+}
+
+// useOf says how much of a limit is used.
+func useOf(l backend.StoredLimit, now time.Time) string {
+	permits, waiting := sums(l, now)
+	var parts []string
+	if l.Concurrency > 0 {
+		parts = append(parts, fmt.Sprintf("engines run %d of %d attempts", permits, l.Concurrency))
+	}
+	if l.Rate.Starts > 0 {
+		parts = append(parts, "they start "+l.Rate.String())
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d more are ready", waiting)), ", ")
 }
 
 func silent(w Wait) string {

@@ -50,7 +50,7 @@ func (b *Base) Renew(ctx context.Context, shard int, held []backend.Lease, grant
 	if err := grant.CheckRenewal(); err != nil {
 		return nil, fmt.Errorf("renew: %w", err)
 	}
-	return b.store.Renew(ctx, b.queue, shard, held, grant.Lease)
+	return b.store.Renew(ctx, b.queue, shard, held, grant)
 }
 
 // Listen implements backend.Listener.

@@ -145,9 +145,9 @@ func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any
 	return out, err
 }
 
-// Renew renews leases, or returns them if length is zero; see backend.Backend.Renew. Each try is one statement. It skips locked
+// Renew renews leases for the grant's, or returns them if it has none; see backend.Backend.Renew. Each try is one statement. It skips locked
 // rows, such as those being completed; if those leases are still held, they are tried again.
-func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.Lease, length time.Duration) ([]bool, error) {
+func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	out := make([]bool, len(held))
 	var left Leases
 	for _, i := range lockOrder(held) {
@@ -160,7 +160,7 @@ func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.L
 		if len(left.Ord) == 0 {
 			return nil
 		}
-		renewed, standing, err := s.renew(ctx, q, shard, &left, length, !first)
+		renewed, standing, err := s.renew(ctx, q, shard, &left, grant, !first)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.L
 }
 
 // renew makes one try. If ask is set, it first reads which leases are held.
-func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, length time.Duration, ask bool) (renewed, standing map[int32]bool, err error) {
+func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, grant backend.Grant, ask bool) (renewed, standing map[int32]bool, err error) {
 	renewed, standing = map[int32]bool{}, map[int32]bool{}
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
@@ -191,9 +191,9 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 	if ask {
 		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return collectOrds(rows, standing) })
 	}
-	statement, parameters := "renew", append(l.Parameters(shard), length.Microseconds())
-	if length == 0 {
-		statement, parameters = "give_back", l.Parameters(shard)
+	statement, parameters := "renew", append(l.Parameters(shard), grant.Lease.Microseconds())
+	if grant.Lease == 0 {
+		statement, parameters = "give_back", append(l.Parameters(shard), grant.Pause.Microseconds())
 	}
 	batch.Queue(q.statements[statement], parameters...).Query(func(rows pgx.Rows) error { return collectOrds(rows, renewed) })
 	return renewed, standing, WrapUnknown(conn.SendBatch(ctx, batch).Close())

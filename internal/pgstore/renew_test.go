@@ -99,7 +99,7 @@ func (r *renewing) judge(held []bool, lost ...int) {
 func TestRenewalIsOneStatement(t *testing.T) {
 	r := newRenewing(t)
 	before := r.sent.Sent.Load()
-	held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, backend.Grant{Lease: time.Hour})
 	if n := r.sent.Sent.Load() - before; err != nil || n != 1 {
 		t.Errorf("%d leases were renewed by %d statements, %v; want 1", renewed, n, err)
 	}
@@ -110,7 +110,7 @@ func TestRenewalIsOneStatement(t *testing.T) {
 	r.exec("DELETE FROM waiting WHERE instance_id = $1", r.leases[6].Key.Instance)
 	r.exec("UPDATE instances SET status = 'canceled', failure = '{}', ended_at = clock_timestamp() WHERE id = $1", r.leases[7].Key.Instance)
 	before = r.sent.Sent.Load()
-	held, err = r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	held, err = r.s.Renew(r.ctx, r.q, 0, r.leases, backend.Grant{Lease: time.Hour})
 	if n := r.sent.Sent.Load() - before; err != nil || n != 3 {
 		t.Errorf("where 5 of %d leases are lost, %d statements renew the others, %v; want 3", renewed, n, err)
 	}
@@ -136,7 +136,7 @@ func TestRenewalWaitsForNobody(t *testing.T) {
 			}
 			ended := make(chan []bool, 1)
 			go func() {
-				held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+				held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, backend.Grant{Lease: time.Hour})
 				if err != nil {
 					t.Error(err)
 				}
@@ -166,7 +166,7 @@ func TestRenewalGivesUp(t *testing.T) {
 	clock := &hasty{}
 	r.s.Clock = clock
 	r.lock(2)
-	_, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	_, err := r.s.Renew(r.ctx, r.q, 0, r.leases, backend.Grant{Lease: time.Hour})
 	if want := fmt.Sprintf("postgres: renewing leases of shard 0: given up after %d tries: others have locked the rows of 1 leases; %s", triesMax, LockRemedy); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}

@@ -275,6 +275,9 @@ func (q *Queue[V, Row]) returnLeases(a *Statement, args []any) {
 		Row(&row).Free()
 		c := Row(&row).Columns()
 		c.Token, c.Due = q.base.Tokens.Next(), YearsBefore(q.base.Now(), 100)
+		if pause := args[6].(int64); pause > 0 {
+			c.Due = q.base.Now() + pause*1000
+		}
 		ok, err := q.Replace(x, v, row)
 		if ok {
 			a.AddRow(ord)

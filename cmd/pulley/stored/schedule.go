@@ -57,7 +57,7 @@ func (f *timesFlags) check() error {
 	return nil
 }
 
-// opener opens the store of schedules that exist.
+// opener opens a store that exists.
 type opener struct {
 	console.StoreFlags
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
@@ -65,7 +65,18 @@ type opener struct {
 }
 
 // with calls ask with the schedules of a schema, which it creates only if create is set.
-func (o *opener) with(c *console.Console, create bool, ask func(ctx context.Context, store backend.Scheduler, schema string) error) error {
+func (o *opener) with(_ *console.Console, create bool, ask func(ctx context.Context, store backend.Scheduler, schema string) error) error {
+	return o.open("pulley schedule", "pulley schedule add", create, func(ctx context.Context, store backend.Backend, p place) error {
+		scheduler, ok := store.(backend.Scheduler)
+		if !ok {
+			return fmt.Errorf("backend %s has no schedules; choose another backend", p.spec)
+		}
+		return ask(ctx, scheduler, p.schema)
+	})
+}
+
+// open calls ask with a schema's store, which it creates only if create is set. maker is the command that does.
+func (o *opener) open(application, maker string, create bool, ask func(ctx context.Context, store backend.Backend, p place) error) error {
 	p, err := placeOf(&o.StoreFlags)
 	switch {
 	case err != nil:
@@ -77,19 +88,15 @@ func (o *opener) with(c *console.Console, create bool, ask func(ctx context.Cont
 	defer stop()
 	bounded, done := context.WithTimeoutCause(ctx, o.Timeout, ErrSlow)
 	defer done()
-	store, closing, err := openStored(bounded, &o.StoreFlags, p.spec, p.schema, "pulley schedule", create)
+	store, closing, err := openStored(bounded, &o.StoreFlags, p.spec, p.schema, application, create)
 	if err != nil {
 		return console.Ended(ctx, err)
 	}
 	if store == nil {
-		return fmt.Errorf("there is no schema %s; --schema and --backend say where to look, pulley schedule add makes it", p.schema)
+		return fmt.Errorf("there is no schema %s; --schema and --backend say where to look, %s makes it", p.schema, maker)
 	}
 	defer closing()
-	scheduler, ok := store.(backend.Scheduler)
-	if !ok {
-		return fmt.Errorf("backend %s has no schedules; choose another backend", p.spec)
-	}
-	return console.Ended(ctx, ask(bounded, scheduler, p.schema))
+	return console.Ended(ctx, ask(bounded, store, p))
 }
 
 // findSchedule reads one schedule, and the store's time.

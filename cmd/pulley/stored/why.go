@@ -23,10 +23,10 @@ type WhyCmd struct {
 
 // Help completes the command's help.
 func (WhyCmd) Help() string {
-	return "It says in one sentence what the instance waits for, and since or until when: an engine that has its work leased, or has not taken it; the end of a sleep, or of the pause before a retry; " +
+	return "It says in one sentence what the instance waits for, and since or until when: an engine that has its work leased, or has not taken it; a limit; the end of a sleep, or of the pause before a retry; " +
 		"an engine that has exited; a barrier; or nothing, since it has ended. It changes nothing.\n\n" +
-		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","detail"}],"cut"}. ` +
-		"A reason is lease, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken.\n\n" +
+		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","limit","detail"}],"cut"}. ` +
+		"A reason is lease, limit, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken.\n\n" +
 		"Exit status: 0, or 2 if there is no such instance or it cannot be reached.\n\nExample: pulley why 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
@@ -54,7 +54,12 @@ func inspected(flags *console.StoreFlags, timeout time.Duration, text, applicati
 	ctx, stop := console.Interruptible()
 	defer stop()
 	err = withInspector(ctx, flags, timeout, application, func(ctx context.Context, store backend.Inspector) (err error) {
-		s, err = store.Inspect(ctx, id, openMost)
+		if s, err = store.Inspect(ctx, id, openMost); err != nil {
+			return err
+		}
+		if limiter, ok := store.(backend.Limiter); ok && s.Status == backend.Running {
+			s.Limits, _, err = limiter.Limits(ctx)
+		}
 		return err
 	})
 	if err == nil && s.Status == "" || errors.Is(err, errNoSchema) {

@@ -1,6 +1,8 @@
 package backendtest
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
@@ -14,6 +16,7 @@ var deliveryCases = []testCase{
 	{name: "deliveries/a renewed lease counts once", run: deliveriesRenewed},
 	{name: "deliveries/a lease that is given back does not count", run: deliveriesReturned},
 	{name: "deliveries/given back comes first", run: deliveriesFirst},
+	{name: "deliveries/given back with a pause", run: deliveriesPaused},
 	{name: "deliveries/a late completion changes no count", run: deliveriesStale},
 	{name: "deliveries/the count survives the store's end", run: deliveriesReopened},
 	{name: "deliveries/what nobody had was not delivered", run: deliveriesUntouched},
@@ -153,6 +156,31 @@ func deliveriesReturned(r *rig) {
 		r.returnLeases(task.Lease)
 	}
 	r.applied(grant(0), done(r.again(grant(1), 1, 2), `1`))
+}
+
+// deliveriesPaused checks that node runs that are returned with a pause come after it, and after others; the delivery does not count.
+func deliveriesPaused(r *rig) {
+	const pause = 300 * time.Millisecond
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
+	returned := time.Now()
+	if held := r.renew(backend.Grant{Owner: "suite", Pause: pause}, task.Lease); !held[0] {
+		r.Fatal("a lease was held, and could not be given back")
+	}
+	if r.renew(grant(0), task.Lease)[0] {
+		r.Error("a lease that was given back was renewed")
+	}
+	r.answers(r.complete(grant(0), done(task, `1`)), backend.Stale)
+	got := r.claim(0, grant(1))
+	if len(got.Tasks) == 0 && got.NextDue.IsZero() {
+		r.Error("nothing says when the node run is due")
+	}
+	if passed := time.Since(returned); len(got.Tasks) > 0 && r.Advance == nil && passed < pause {
+		r.Errorf("the node run was leased after %v, its pause is %v", passed, pause)
+	}
+	if len(got.Tasks) == 0 {
+		got.Tasks = r.eventually(grant(1))
+	}
+	r.applied(grant(0), done(r.delivered(got.Tasks[0], 1, 1), `1`))
 }
 
 // deliveriesFirst checks that returned node runs come before those never leased.

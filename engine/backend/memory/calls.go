@@ -162,10 +162,13 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 				continue
 			}
 			next := r.RunState
-			if grant.Lease == 0 {
-				next = state.RunState{Place: state.Ready, Attempt: r.Attempt, Counted: r.Counted - 1, Due: t.Now - int64(handedOutFirst)}
-			} else {
+			switch {
+			case grant.Lease > 0:
 				next.Place, next.Due = state.Leased, t.Now+int64(grant.Lease)
+			case grant.Pause > 0:
+				next = state.RunState{Place: state.Waiting, Attempt: r.Attempt, Counted: r.Counted - 1, Due: t.Now + int64(grant.Pause)}
+			default:
+				next = state.RunState{Place: state.Ready, Attempt: r.Attempt, Counted: r.Counted - 1, Due: t.Now - int64(handedOutFirst)}
 			}
 			t.Set(r, next)
 			kept[i] = true

@@ -19,6 +19,7 @@ type store struct {
 	instances map[uuid.UUID]*instance
 	listeners map[*listener]struct{}
 	schedules schedules
+	limits    map[string]*backend.StoredLimit
 	space     state.Space
 	epoch     time.Time // the zero of instants
 
@@ -32,6 +33,7 @@ func newStore(shards int, epoch time.Time) *store {
 		shards:    make([]*shard, shards),
 		instances: map[uuid.UUID]*instance{},
 		listeners: map[*listener]struct{}{},
+		limits:    map[string]*backend.StoredLimit{},
 		space:     state.Space{Rules: state.Rules{KeepDone: true}},
 		epoch:     epoch,
 	}

@@ -286,7 +286,7 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 
 func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
 	if grant.Lease == 0 {
-		return sh.returnLeases(ctx, leases, kept)
+		return sh.returnLeases(ctx, leases, grant.Pause, kept)
 	}
 	grant.Max = 1
 	now, grant, err := sh.cover(ctx, grant)

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/state"
@@ -48,8 +49,8 @@ func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*s
 	return err
 }
 
-// returnLeases makes node runs ready again, before all others. Their deliveries do not count.
-func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, kept []bool) error {
+// returnLeases makes node runs ready again, before all others, or after a pause. Their deliveries do not count.
+func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, pause time.Duration, kept []bool) error {
 	runs := make([]*state.Run, len(leases))
 	var noted []*state.Run
 	for i, l := range leases {
@@ -64,8 +65,12 @@ func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, 
 		if kept[i] = r != nil && r.Token == leases[i].Token; !kept[i] {
 			continue
 		}
-		sh.ready.PushFirst(r)
-		r.Place, r.Token, r.Due = state.Ready, 0, sh.b.now()
+		if r.Token = 0; pause > 0 {
+			r.Place, r.Due = state.Waiting, sh.b.now()+int64(pause)
+		} else {
+			sh.ready.PushFirst(r)
+			r.Place, r.Due = state.Ready, sh.b.now()
+		}
 		r.Counted--
 		sh.file(r)
 		if given := sh.b.leaseReturned; given != nil {

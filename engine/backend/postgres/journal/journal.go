@@ -18,6 +18,7 @@ import (
 	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/graph"
 	"pulley/internal/journalstore"
+	"pulley/internal/limitstore"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
 )
@@ -126,6 +127,7 @@ func (c Config) withDefaults() Config {
 // Backend is the journal; see the package comment.
 type Backend struct {
 	schedulestore.Table
+	limitstore.LimitTable
 	store         server
 	desk          *forward.Forwarder
 	owners        *ownership.Registry
@@ -185,7 +187,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, postgres.Explain(err)
 	}
 	b := newBackend(cfg, journalstore.Host{Store: store, Pool: poolOf(store), Clock: store.Clock})
-	b.Table = schedulestore.On(store)
+	b.Table, b.LimitTable = schedulestore.On(store), limitstore.On(store)
 	return b, nil
 }
 

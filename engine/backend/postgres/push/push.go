@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/limitstore"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
 )
@@ -61,6 +62,7 @@ type Config struct {
 type Backend struct {
 	pgstore.SweptBase
 	schedulestore.Table
+	limitstore.LimitTable
 	store   *pgstore.Store
 	sweeper *pgstore.Sweeper
 	peers   *pgstore.Peers
@@ -74,6 +76,7 @@ var (
 	_ backend.Canceler  = (*Backend)(nil)
 	_ backend.Placer    = (*Backend)(nil)
 	_ backend.Scheduler = (*Backend)(nil)
+	_ backend.Limiter   = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -90,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
 	return &Backend{
-		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), store: store, sweeper: sweeper,
+		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), LimitTable: limitstore.On(store), store: store, sweeper: sweeper,
 		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
 	}
 }

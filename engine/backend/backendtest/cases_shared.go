@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/limit"
 	"pulley/engine/schedule"
 )
 
@@ -193,4 +195,88 @@ func (r *rig) waitUntilDue(b backend.Scheduler, n int) {
 		}
 	}
 	r.Fatal("schedules do not become due")
+}
+
+var limitCases = []testCase{
+	{name: "limits are kept", run: limitsAreKept},
+	{name: "limits are saved by version", run: limitsAreSavedByVersion},
+}
+
+// limiter returns the backend's limits; nil: it has none, and says so by not being a backend.Limiter.
+func (r *rig) limiter(b backend.Backend) backend.Limiter {
+	l, _ := b.(backend.Limiter)
+	return l
+}
+
+func limitsAreKept(r *rig) {
+	store := r.limiter(r.Backend)
+	if store == nil {
+		return
+	}
+	sends := limit.Limit{Name: "sends", Actions: []string{"send", "it's \"é\""}, Rate: limit.Rate{Starts: 100, Per: time.Second}}
+	charge := limit.Limit{Name: "charge", Actions: []string{"charge"}, Concurrency: 7}
+	for _, l := range []limit.Limit{sends, charge} {
+		r.must(store.SetLimit(r.ctx, l))
+	}
+	clash := limit.Limit{Name: "other", Actions: []string{"pay", "charge"}, Concurrency: 1}
+	if err := store.SetLimit(r.ctx, clash); !errors.Is(err, backend.ErrActionLimited) {
+		r.Errorf("an action was put in two limits: %v", err)
+	}
+	charge.Concurrency, charge.Actions = 3, []string{"charge", "pay"}
+	r.must(store.SetLimit(r.ctx, charge))
+
+	again := r.limiter(r.Reopen(r.T))
+	all, now, err := again.Limits(r.ctx)
+	r.must(err)
+	if len(all) != 2 || !reflect.DeepEqual(all[0].Limit, charge) || !reflect.DeepEqual(all[1].Limit, sends) || now.IsZero() {
+		r.Fatalf("at %v there are limits %+v", now, all)
+	}
+	for _, want := range []bool{true, false} {
+		if removed, err := again.RemoveLimit(r.ctx, "sends"); err != nil || removed != want {
+			r.Errorf("removed: %v, %v", removed, err)
+		}
+	}
+	r.must(store.SetLimit(r.ctx, limit.Limit{Name: "other", Actions: []string{"send"}, Concurrency: 1}))
+}
+
+// limitsAreSavedByVersion checks that of many engines that decide at the same time, one is stored for each version.
+func limitsAreSavedByVersion(r *rig) {
+	store := r.limiter(r.Backend)
+	if store == nil {
+		return
+	}
+	r.must(store.SetLimit(r.ctx, limit.Limit{Name: "charge", Actions: []string{"charge"}, Concurrency: 7}))
+	found, now, err := store.Limits(r.ctx)
+	r.must(err)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	stored := 0
+	for _, engine := range []string{"a", "b", "c", "d"} {
+		all.Go(func() {
+			state := limit.State{Engines: []limit.Share{{Engine: engine, Permits: 1, Until: now.Add(time.Hour)}}}
+			saved, err := store.SaveLimits(r.ctx, []backend.LimitSave{{Name: "charge", Version: found[0].Version, State: state}, {Name: "unknown", Version: 1}})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || len(saved) != 2 || saved[1] {
+				r.Errorf("saved: %v, %v", saved, err)
+			} else if saved[0] {
+				stored++
+			}
+		})
+	}
+	all.Wait()
+	after, _, err := store.Limits(r.ctx)
+	r.must(err)
+	if stored != 1 || after[0].Version <= found[0].Version || len(after[0].State.Engines) != 1 || !after[0].State.Has(after[0].State.Engines[0].Engine) {
+		r.Errorf("%d of four saves of one version were stored: %+v", stored, after)
+	}
+	// One that was removed and set again has another version.
+	if _, err := store.RemoveLimit(r.ctx, "charge"); err != nil {
+		r.Error(err)
+	}
+	r.must(store.SetLimit(r.ctx, limit.Limit{Name: "charge", Actions: []string{"charge"}, Concurrency: 7}))
+	saved, err := store.SaveLimits(r.ctx, []backend.LimitSave{{Name: "charge", Version: after[0].Version}})
+	if r.Advance == nil && (err != nil || saved[0]) {
+		r.Errorf("a save of before the limit was set again was stored: %v", err)
+	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/cmd/pulley/console"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
+	"pulley/internal/pgtest"
+)
+
+func TestLimitMistakes(t *testing.T) {
+	t.Parallel()
+	dsn, schema := pgtest.DSN(t), pgtest.Schema(t)
+	where := []string{"--dsn", dsn, "--schema", schema}
+	if got := call(t, nil, append([]string{"limit", "set", "posts", "--concurrency", "1"}, where...)...); got != (result{out: "limit posts: 1 at once of @posts\n"}) {
+		t.Fatalf("%+v", got)
+	}
+	for want, args := range map[string][]string{
+		"--concurrency and --rate: give one or both":                                                              {"set", "x"},
+		"concurrency is -1; give from 1 to 1000000":                                                               {"set", "x", "--concurrency=-1"},
+		`--rate: rate "fast"; write starts per period, such as 100/s, 10/m, 5/h or 30/15s`:                        {"set", "x", "--rate", "fast"},
+		`--rate: rate "1/10ms": a rate is per 10ms; give from 1s to 24h0m0s`:                                      {"set", "x", "--rate", "1/10ms"},
+		`the name of a limit is "a\tb"; give one of printable text`:                                               {"set", "a\tb", "--action", "x", "--concurrency", "1"},
+		`action "x" is named twice`:                                                                               {"set", "l", "--action", "x", "--action", "@x", "--concurrency", "1"},
+		"limit other of schema " + schema + ": an action can be in one limit only, and limit posts has posts": {"set", "other", "--action", "posts", "--rate", "1/s"},
+		`there is no limit "psots", did you mean "posts"?`:                                                    {"rm", "psots"},
+	} {
+		got := call(t, nil, append(append([]string{"limit"}, args[0]), append(where, args[1:]...)...)...)
+		if got.code != console.ExitUsage || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+		wantLine(t, got.err, want)
+	}
+	wantLine(t, call(t, nil, "limit", "list", "--dsn", dsn, "--schema", "nobody_was_here").err, "there is no schema nobody_was_here; --schema and --backend say where to look, pulley limit set makes it")
+	for _, design := range []string{"eager", "pull", "pull:scan=sql"} {
+		got := call(t, nil, "limit", "set", "x", "--concurrency", "1", "--dsn", dsn, "--backend", design, "--schema", pgtest.SchemaOf(t, design))
+		if got.code != console.ExitUsage {
+			t.Errorf("%+v", got)
+		}
+		wantLine(t, got.err, "backend "+design+" has no limits; push and journal have")
+	}
+	if got := call(t, nil, append([]string{"limit", "rm", "posts"}, where...)...); got != (result{out: "removed posts\n"}) {
+		t.Errorf("%+v", got)
+	}
+	got := call(t, nil, append([]string{"limit", "list"}, where...)...)
+	if got.code != 0 || got.out != "" || !strings.Contains(got.err, "has no limits; pulley limit set stores one") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// pulley work keeps a limit, pulley limit list shows what it has, pulley why names it, and all waits end when it is removed.
+func TestLimitOfWork(t *testing.T) {
+	t.Parallel()
+	prog := file(t, "hold.ir", "fn main(input: [ms], output: [x]):\n    x = @sleep(ms=ms)\n")
+	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
+	do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+	if got := do("limit", "set", "holds", "--action", "@sleep", "--concurrency", "2"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	var ids []string
+	for range 5 {
+		ids = append(ids, strings.TrimSpace(do("submit", prog, "--input", `{"ms": 1500}`).out))
+	}
+	cmd := raceCommand(t, append([]string{"work", "--idle-exit", "4s"}, where...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+	defer cancel()
+	var all []describedLimitOf
+	for range pause.Tries(ctx, 20*time.Millisecond) {
+		got := do("limit", "list", "--format", "json")
+		if err := json.Unmarshal([]byte(got.out), &all); err != nil || len(all) != 1 || all[0].Permits > 2 {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		if all[0].Permits == 2 && all[0].Waiting == 3 && len(all[0].Engines) == 1 {
+			break
+		}
+	}
+	if got := do("why", ids[4]); !strings.Contains(got.out, "limit holds") && !strings.Contains(got.out, "completed") {
+		t.Errorf("%+v", got)
+	}
+	if got := do("limit", "rm", "holds"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	for _, id := range ids {
+		if got := do("wait", id); got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+type describedLimitOf struct {
+	Name             string
+	Permits, Waiting int
+	Engines          []struct{ Engine string }
+}
