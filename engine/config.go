@@ -24,6 +24,11 @@ type Config struct {
 	// where it calls one.
 	CheckActions bool
 
+	// LeaveUnknown makes the engine return tasks of actions that Workers does not have to the store, for engines that have them, and
+	// report them to Observer.Problem once a minute for each action. So engines of several versions work side by side. Without it, the
+	// attempt fails as UnknownAction. New fails if Workers is no worker.Knower.
+	LeaveUnknown bool
+
 	Slots    int // tasks running at once. Zero: 64. At most 100,000
 	Prefetch int // tasks leased before a slot is free. Zero: as many as Slots; negative: none. At most 500,000
 
@@ -147,6 +152,9 @@ func (c Config) validate() error {
 	if _, ok := c.Backend.(backend.Scheduler); c.Schedules && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Schedules is set, and backend %T has none; use another one", c.Backend))
 	}
+	if _, ok := c.Workers.(worker.Knower); c.LeaveUnknown && c.Workers != nil && !ok {
+		errs = append(errs, fmt.Errorf("LeaveUnknown is set, and workers %T do not tell which actions they have; use a worker.Knower", c.Workers))
+	}
 	if _, ok := c.Backend.(backend.Limiter); c.Limits && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Limits is set, and backend %T has none; use push, journal or memory", c.Backend))
 	}
@@ -187,7 +195,12 @@ func (c Config) dispatch() dispatch.Config {
 	if !c.Limits {
 		turn = 0
 	}
+	var knows func(string) bool
+	if c.LeaveUnknown {
+		knows = c.Workers.(worker.Knower).Knows
+	}
 	return dispatch.Config{
+		Knows: knows,
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
 		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Pending: c.Pending, Queue: c.Queue,

@@ -20,12 +20,12 @@ func TestLimitMistakes(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for want, args := range map[string][]string{
-		"--concurrency and --rate: give one or both":                                                              {"set", "x"},
-		"concurrency is -1; give from 1 to 1000000":                                                               {"set", "x", "--concurrency=-1"},
-		`--rate: rate "fast"; write starts per period, such as 100/s, 10/m, 5/h or 30/15s`:                        {"set", "x", "--rate", "fast"},
-		`--rate: rate "1/10ms": a rate is per 10ms; give from 1s to 24h0m0s`:                                      {"set", "x", "--rate", "1/10ms"},
-		`the name of a limit is "a\tb"; give one of printable text`:                                               {"set", "a\tb", "--action", "x", "--concurrency", "1"},
-		`action "x" is named twice`:                                                                               {"set", "l", "--action", "x", "--action", "@x", "--concurrency", "1"},
+		"--concurrency and --rate: give one or both":                                                          {"set", "x"},
+		"concurrency is -1; give from 1 to 1000000":                                                           {"set", "x", "--concurrency=-1"},
+		`--rate: rate "fast"; write starts per period, such as 100/s, 10/m, 5/h or 30/15s`:                    {"set", "x", "--rate", "fast"},
+		`--rate: rate "1/10ms": a rate is per 10ms; give from 1s to 24h0m0s`:                                  {"set", "x", "--rate", "1/10ms"},
+		`the name of a limit is "a\tb"; give one of printable text`:                                           {"set", "a\tb", "--action", "x", "--concurrency", "1"},
+		`action "x" is named twice`:                                                                           {"set", "l", "--action", "x", "--action", "@x", "--concurrency", "1"},
 		"limit other of schema " + schema + ": an action can be in one limit only, and limit posts has posts": {"set", "other", "--action", "posts", "--rate", "1/s"},
 		`there is no limit "psots", did you mean "posts"?`:                                                    {"rm", "psots"},
 	} {

@@ -31,16 +31,17 @@ type workCmd struct {
 	Workers   int `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
 	Processes int `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
 	actionsLimits
-	IdleExit  time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
-	Drain     time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
-	Retention console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
-	Schedules bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
-	Verbose   bool          `short:"v" help:"Tell on standard error what actions write there."`
+	IdleExit    time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
+	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
+	Retention   console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
+	Schedules   bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
+	FailUnknown bool          `help:"Let attempts of actions that this process does not have fail as UnknownAction. Default: they are left to others that have them."`
+	Verbose     bool          `short:"v" help:"Tell on standard error what actions write there."`
 }
 
 func (workCmd) Help() string {
 	return "It runs the actions of instances that others submit to the schema, such as pulley run or a program that embeds the engine, beside any number of others " +
-		"that do so, and starts the instances of the schema's schedules. All of them must know the same actions: an engine that gets an action that it does not know fails the attempt with UnknownAction.\n\n" +
+		"that do so, and starts the instances of the schema's schedules. What needs an action that it does not have is left to others that have it, so that processes of several versions work side by side: it says so, and pulley why does. With --fail-unknown, such an attempt fails as UnknownAction.\n\n" +
 		"Interrupted, it takes nothing more, lets actions at work continue for --drain, and leaves the rest to others, as a kill does when the leases end. A second " +
 		"interruption ends it at once. Where the database cannot be reached, it continues trying, and says so.\n\n" +
 		"The actions of a FILE.py run in processes of Python, which all end with the command. It is the file that counts, whichever of its workflows is submitted.\n\n" +
@@ -149,7 +150,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
 	})
 	if err != nil {
 		return err
@@ -232,6 +233,12 @@ type watchedActions struct {
 
 func (w *workWatch) around(actions worker.Executor) worker.Executor {
 	return &watchedActions{actions, w}
+}
+
+// Knows implements worker.Knower.
+func (a *watchedActions) Knows(action string) bool {
+	k, ok := a.Executor.(worker.Knower)
+	return !ok || k.Knows(action)
 }
 
 func (a *watchedActions) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {

@@ -23,6 +23,10 @@ type Config struct {
 
 	MaxDeliveries int // of an attempt, which then fails as WorkerDied; at least 1
 
+	// Knows reports whether the engine has an action: it returns tasks of others to the store, for engines that have them. It must be
+	// pure. Nil: it has all.
+	Knows func(action string) bool
+
 	Lease time.Duration // of a task; renewed after a third; at least 3 ms
 	Grace time.Duration // for a task to return after its node's timeout, or after Cancel; zero: unlimited
 	Poll  time.Duration // between two claims on an idle shard; positive

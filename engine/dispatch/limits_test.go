@@ -67,7 +67,7 @@ func (w *limitWorld) runUntil(over func() bool) {
 	w.t.Helper()
 	for steps := 0; !over(); steps++ {
 		if len(w.events) == 0 || steps > 20_000_000 {
-			w.t.Fatalf("at %v nothing goes on: %d instances ended", w.now, w.ended)
+			w.t.Fatalf("at %v nothing is left to do: %d instances ended", w.now, w.ended)
 		}
 		f := heap.Pop(&w.events).(future)
 		if f.at.After(w.now) {
@@ -274,7 +274,7 @@ fn main(input: [], output: [x]):
     x = @%s()
 `
 
-// Four engines, of which one is killed or frozen every eight seconds, exceed neither limit, use what they may, and let other actions pass.
+// Four engines share limits, and every eight seconds one is killed or frozen. They exceed neither limit, use what they may, and let other actions pass.
 func TestLimitsHoldAcrossEngines(t *testing.T) {
 	few, often := limit.Limit{Name: "few", Actions: []string{"a"}, Concurrency: 7}, limit.Limit{Name: "often", Actions: []string{"b", "b2"}, Rate: limit.Rate{Starts: 100, Per: time.Second}}
 	for seed := range uint64(depth.Of(4, 40)) {

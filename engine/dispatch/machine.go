@@ -48,6 +48,7 @@ type Machine struct {
 	abandoned map[TaskID]*gate  // they do not return after their cancellation, and keep their permits
 	ready     waitingTasks      // without those that wait for a limit, too
 	limits    limits
+	unknown   map[string]*unknownAction
 	leases    byTime[*cohort] // by next check
 	newest    *cohort         // the cohort that a task joined last
 	cohorts   uint64
@@ -190,6 +191,7 @@ func New(cfg Config) (*Machine, error) {
 		tasks:     table{pages: map[TaskID]*page{}},
 		held:      map[uuid.UUID]int{},
 		abandoned: map[TaskID]*gate{},
+		unknown:   map[string]*unknownAction{},
 		subs:      map[Ticket]*submission{},
 		calls:     map[CallID]*call{},
 	}
@@ -437,7 +439,12 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 			continue
 		}
 		g := m.limits.ofAction[tasks[i].Action]
-		if g != nil && tasks[i].Deliveries <= m.cfg.MaxDeliveries && m.overflows(g) {
+		mayRun := tasks[i].Action != "" && tasks[i].Deliveries <= m.cfg.MaxDeliveries
+		if mayRun && m.cfg.Knows != nil && !m.cfg.Knows(tasks[i].Action) {
+			m.leave(now, s, &tasks[i])
+			continue
+		}
+		if mayRun && g != nil && m.overflows(g) {
 			s.returning = append(s.returning, returningLease{tasks[i].Lease, g.returnAt(now, g.Limit, g.queue.len())})
 			continue
 		}

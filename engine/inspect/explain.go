@@ -19,6 +19,7 @@ const (
 	Lease      Reason = "lease"       // an engine has it leased, and is at work
 	Worker     Reason = "worker"      // it is ready, and no engine has taken it
 	LostEngine Reason = "lost_engine" // the lease has expired: the engine has exited, or is cut off
+	Elsewhere  Reason = "elsewhere"   // an engine that has the action: others have returned it
 	Limit      Reason = "limit"       // its action's limit, which all engines share
 	Retry      Reason = "retry"       // an attempt failed, and the next begins later
 	Sleep      Reason = "sleep"       // of the workflow's own
@@ -32,7 +33,7 @@ const (
 	Unknown    Reason = "unknown"     // there is no such instance
 )
 
-var order = []Reason{Ended, Unknown, Broken, Lease, Limit, Worker, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
+var order = []Reason{Ended, Unknown, Broken, Lease, Limit, Worker, Elsewhere, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
 
 // Wait is one thing that an instance waits for.
 type Wait struct {
@@ -131,20 +132,24 @@ func run(s backend.Snapshot, r backend.OpenRun) Wait {
 		w.Reason, w.Until = Sleep, &due
 	}
 	if !sleeps {
-		limited(s, r, &w)
+		returned(s, r, &w)
 	}
 	return w
 }
 
-// limited finds that a node run waits for a limit: no engine has it leased, for as long as engines hold enough others ready; or one
-// has, and the limit is used up. Whether that engine has begun it is not in the store.
-func limited(s backend.Snapshot, r backend.OpenRun, w *Wait) {
+// returned finds that a node run waits for a limit: no engine has it leased, for as long as engines hold enough others ready; or one
+// has, and the limit is used up. Whether that engine has begun it is not in the store. Without a limit, engines only return what they
+// do not have the action of.
+func returned(s backend.Snapshot, r backend.OpenRun, w *Wait) {
+	returned := w.Reason == Sleep // an engine has returned it
 	i := slices.IndexFunc(s.Limits, func(l backend.StoredLimit) bool { return slices.Contains(l.Actions, w.Action) })
 	if i < 0 {
+		if returned {
+			w.Reason = Elsewhere
+		}
 		return
 	}
 	l := s.Limits[i]
-	returned := w.Reason == Sleep // an engine that held enough of them has returned it
 	if !returned && (w.Reason != Lease && w.Reason != Worker || !usedUp(l, s.Now)) {
 		return
 	}

@@ -92,6 +92,10 @@ func TestExplain(t *testing.T) {
 			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Leased: true, Engine: "e1", Due: now, Deliveries: 1})}
 		}), inspect.LostEngine,
 			"It waits for an engine to take over @fetch[1]: the lease of engine e1 expired at 2026-11-27 12:00:00 UTC, so that engine has exited or is cut off (attempt 1 of 3)."},
+		{"an action that no engine has", running(func(s *backend.Snapshot) {
+			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Due: soon})}
+		}), inspect.Elsewhere,
+			"It waits for an engine that has action @fetch, to run fetch[1]: the engines that took it do not have it, and it is offered again at 2026-11-27 12:00:30 UTC (attempt 1 of 3)."},
 		{"a limit, returned by an engine that holds enough", running(func(s *backend.Snapshot) {
 			s.Runs, s.Limits = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Due: soon})}, []backend.StoredLimit{fetches}
 		}), inspect.Limit,
@@ -140,7 +144,7 @@ func TestExplain(t *testing.T) {
 		{"canceled", ended(backend.Canceled, &plan.Failure{Type: "Canceled", Message: "enough"}), inspect.Ended,
 			"It waits for nothing: it was canceled at 2026-11-27 12:00:00 UTC, after 1m30s, with Canceled: enough."},
 		{"an action that nobody has", ended(backend.Failed, &plan.Failure{Type: "UnknownAction", Message: "unknown action @fetch", Action: "fetch"}), inspect.Ended,
-			"It waits for nothing: it failed at 2026-11-27 12:00:00 UTC, after 1m30s, with UnknownAction: unknown action @fetch (@fetch); the engine that got it does not have this action: all engines of a schema must have the same."},
+			"It waits for nothing: it failed at 2026-11-27 12:00:00 UTC, after 1m30s, with UnknownAction: unknown action @fetch (@fetch); the engine that got it does not have this action."},
 		{"a poisoned attempt", ended(backend.Failed, &plan.Failure{Type: "WorkerDied", Message: "5 deliveries", Action: "fetch"}), inspect.Ended,
 			"It waits for nothing: it failed at 2026-11-27 12:00:00 UTC, after 1m30s, with WorkerDied: 5 deliveries (@fetch); each engine or worker that got the attempt died, or was cut off."},
 		{"unknown", backend.Snapshot{Instance: backend.Instance{ID: id}}, inspect.Unknown, "There is no such instance."},

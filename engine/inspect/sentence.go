@@ -80,7 +80,7 @@ func sentence(s backend.Snapshot, waits []Wait) string {
 const arrivalsMost = 3
 
 var moreOf = map[Reason]string{
-	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Limit: "%d more that wait for limits", Retry: "%d more to be retried", Sleep: "%d more asleep",
+	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Limit: "%d more that wait for limits", Elsewhere: "%d more whose action engines lack", Retry: "%d more to be retried", Sleep: "%d more asleep",
 	Barrier: "%d more barriers", Evicted: "%d evicted", Adoption: "%d to be adopted", Owner: "%d more with its owner", Broken: "%d broken", Nothing: "%d without a reason",
 	Ended: "%d ended", Unknown: "%d unknown",
 }
@@ -104,6 +104,8 @@ func clause(s backend.Snapshot, w Wait) string {
 		return fmt.Sprintf("It waits for an engine to take %s, which is ready since %s (%s)", work(w), Moment(*w.Since), tries(w))
 	case LostEngine:
 		return fmt.Sprintf("It waits for an engine to take over %s: the lease of %s expired at %s, so that engine has exited or is cut off (%s)", work(w), engine(w), Moment(*w.Since), tries(w))
+	case Elsewhere:
+		return fmt.Sprintf("It waits for an engine that has action @%s, to run %s: the engines that took it do not have it, and it is offered again at %s (%s)", w.Action, w.Node, Moment(*w.Until), tries(w))
 	case Limit:
 		if w.Until != nil {
 			return fmt.Sprintf("It waits for %s, which %s has leased, and runs or holds ready until limit %s lets it start: %s (%s)", work(w), engine(w), w.Limit, w.Detail, tries(w))
@@ -168,7 +170,7 @@ func ended(s backend.Snapshot) string {
 	text += ", with " + s.Failure.String()
 	switch s.Failure.Type {
 	case worker.TypeUnknownAction:
-		text += "; the engine that got it does not have this action: all engines of a schema must have the same"
+		text += "; the engine that got it does not have this action"
 	case dispatch.DiedType:
 		text += "; each engine or worker that got the attempt died, or was cut off"
 	}

@@ -30,6 +30,11 @@ type Executor interface {
 	Check(g *graph.Graph) error
 }
 
+// Knower is an Executor that tells whether it has an action. It is safe for concurrent use, and quick.
+type Knower interface {
+	Knows(action string) bool
+}
+
 // Func is an action. It must be safe for concurrent use, and return soon after ctx ends.
 type Func func(ctx context.Context, call Call) (any, error)
 
@@ -93,6 +98,14 @@ func (r *Registry) OnPanic(f func(action string, value any, stack []byte)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onPanic = f
+}
+
+// Knows implements Knower.
+func (r *Registry) Knows(action string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, ok := r.actions[action]
+	return ok
 }
 
 // Describe returns all actions, sorted by name.
