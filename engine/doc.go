@@ -76,6 +76,7 @@
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/worker
+//	engine/metrics             | counts what an engine does, for Prometheus                     | engine
 //	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -203,6 +204,7 @@
 //	engine/backend/postgres/push | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
 //	engine/dispatch            | engine/backend/memory
 //	engine                     | engine/backend/backendtest, engine/backend/designs
+//	engine/metrics             | engine/backend/memory
 //	engine/inspect             | engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs

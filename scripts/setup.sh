@@ -6,7 +6,7 @@
 #	setup.sh compiler   a C compiler, which the race detector needs
 #	setup.sh scripts    with CI=true, shellcheck, which reads the scripts; otherwise nothing
 #	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, debootstrap, which makes
-#	                    the image of the tests that use Docker, python3 and perl, which run actions, chromium, which
+#	                    the image of the tests that use Docker, python3 and perl, which run actions and read metrics, chromium, which
 #	                    opens reports, and pgbouncer, which engines connect through; otherwise nothing
 #
 # It is quick where nothing is missing, and may be run again at any time. It installs the system's own
@@ -156,8 +156,11 @@ setup_compiler() {
 	return 1
 }
 
+# has_prometheus looks where tests do: Debian's package is for Debian's Python, which may not come first.
+has_prometheus() { python3 -c 'import prometheus_client' 2>/dev/null || /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null; }
+
 # has_tools reports whether programs that tests run are here.
-has_tools() { have debootstrap && have python3 && have perl && perl -MJSON::PP -e 1 2>/dev/null; }
+has_tools() { have debootstrap && have python3 && has_prometheus && have perl && perl -MJSON::PP -e 1 2>/dev/null; }
 
 # has_browser reports whether a browser of the tests is here. Its fonts come with it, since a browser may be there without any.
 has_browser() { have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome; }
@@ -189,12 +192,12 @@ setup_ci() {
 		return 1
 	}
 	lacks=
-	has_tools || lacks="debootstrap ca-certificates python3 perl"
+	has_tools || lacks="debootstrap ca-certificates python3 python3-prometheus-client perl"
 	has_browser || lacks="$lacks chromium fonts-liberation"
 	[ -n "$lacks" ] || return 0
 	# shellcheck disable=SC2086 # they are several packages
 	may_install && have apt-get && apt_update && apt_get install -y --no-install-recommends $lacks && has_tools && has_browser && return 0
-	say "debootstrap, python3, perl with JSON::PP or chromium is missing, and could not be installed: tests make an image for Docker, run actions, and open reports"
+	say "debootstrap, python3 with prometheus_client, perl with JSON::PP or chromium is missing, and could not be installed: tests make an image for Docker, run actions, read metrics, and open reports"
 	return 1
 }
 

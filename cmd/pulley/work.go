@@ -16,6 +16,7 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
+	"pulley/engine/metrics"
 	"pulley/engine/pgserver"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -35,6 +36,7 @@ type workCmd struct {
 	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
 	Retention   console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
 	Schedules   bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
+	Metrics     string        `placeholder:"HOST:PORT" help:"Serve numbers for Prometheus at /metrics of this address, such as 127.0.0.1:9187. Default: serve none."`
 	FailUnknown bool          `help:"Let attempts of actions that this process does not have fail as UnknownAction. Default: they are left to others that have them."`
 	Verbose     bool          `short:"v" help:"Tell on standard error what actions write there."`
 }
@@ -147,10 +149,18 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	if drain == 0 {
 		drain = -1
 	}
+	numbers := metrics.New()
+	if r.Metrics != "" {
+		closeMetrics, err := serveMetrics(ctx, c, r.Metrics, numbers)
+		if err != nil {
+			return err
+		}
+		defer closeMetrics()
+	}
 	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
-		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: watch.observer(),
+		Backend: store, Workers: numbers.Workers(watch.around(own.registry)), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: numbers.Observer(watch.observer()),
 	})
 	if err != nil {
 		return err

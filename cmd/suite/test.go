@@ -90,7 +90,7 @@ var singles = []string{
 	"chaos", "chaos/cases", "chaos/fault/inject", "chaos/mutants", "chaos/recovery",
 	commandPackage, commandPackage + "/benchmarks", commandPackage + "/console", commandPackage + "/systems",
 	"engine/backend", "engine/backend/designs", "engine/backend/postgres", "engine/backend/postgres/journal/internal/forward",
-	"engine/backend/postgres/journal/internal/ownership", "engine/backend/state", "engine/dispatch", "engine/graph", "engine/ir", "engine/ir/programs", "engine/limit",
+	"engine/backend/postgres/journal/internal/ownership", "engine/backend/state", "engine/dispatch", "engine/graph", "engine/ir", "engine/ir/programs", "engine/limit", "engine/metrics",
 	"engine/plan", "engine/plan/model", "engine/reference", "engine/schedule", "engine/schedule/model", "engine/schedule/turn", "engine/worker/protocol",
 	"examples/adapters/queue",
 	"internal/browsertest", "internal/bytesize", "internal/depth", "internal/limitstore", "internal/lines", "internal/nearest", "internal/pause", "internal/pgimage", "internal/procenv",
