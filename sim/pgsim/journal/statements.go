@@ -117,12 +117,12 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 	shard, owner := args[0].(int), args[1].(string)
 	ids, nodes, paths := args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	tokens, rests := args[5].([]int64), args[6].([]int64)
-	known := args[10].(int64)
+	known, epoch := args[10].(int64), args[11].(int64)
 	var row shardRow
 	freed := false
 	a.Write = true
 	a.Then(func(x *db.Exec) (err error) {
-		row, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner },
+		row, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner && r.epoch == epoch },
 			func(r shardRow) shardRow {
 				r.owner, r.expires, r.counted = "", s.World.Server.Clock(), args[9].(bool) && r.since <= known
 				return r

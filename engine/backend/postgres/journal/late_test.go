@@ -130,3 +130,37 @@ func TestLateEpochAfterAnother(t *testing.T) {
 		t.Errorf("%d leases are handed over, and of %d shards all deliveries are said to be known; want none", leases, counted)
 	}
 }
+
+// TestLateRelease has a release whose connection was lost arrive late, after this backend has acquired the shard anew. It must not
+// free the shard, nor hide leases from a later release (I11).
+func TestLateRelease(t *testing.T) {
+	w := newWorld(t, 1)
+	b := w.open()
+	held := w.launch(b, fanned)
+	freeze(b)
+	var late func() (bool, error)
+	release := func(sh *shardState) error {
+		epoch, leases, counts := sh.epoch.Load(), sh.leases(), sh.counts
+		late = func() (bool, error) { return b.owners.Release(w.ctx, 0, epoch, epoch, leases, counts, b.now()) }
+		return sh.release(w.ctx)
+	}
+	if err := w.holding(b, release); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := b.Claim(w.ctx, 0, granted(10)); err != nil || len(out.Tasks) > 0 {
+		t.Fatalf("after a release: %+v, %v", out, err)
+	}
+	if given, err := late(); err != nil || given {
+		t.Fatalf("a late release freed the shard that was acquired since: %v, %v", given, err)
+	}
+	if err := w.holding(b, func(sh *shardState) error { return sh.release(w.ctx) }); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := b.Claim(w.ctx, 0, granted(10)); err != nil || len(out.Tasks) > 0 {
+		t.Fatalf("I11: %d node runs were handed out that others hold, %v", len(out.Tasks), err)
+	}
+	for _, task := range held {
+		w.complete(b, ran(task))
+	}
+	w.finish(b)
+}

@@ -31,6 +31,8 @@ const (
 	spanTicks = 2 * spanMore // the length is 1 + spanMore parts
 	// renewTries bounds the renewals of the shard for one grant.
 	renewTries = 3
+	// releaseTries bounds the tries of one release.
+	releaseTries = 3
 )
 
 // shardState is what this backend knows of one shard. A goroutine that has received from free may use the other fields.
@@ -116,7 +118,7 @@ func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	if sh.b.now() < sh.until.Load() {
 		return true, nil
 	}
-	sh.forget()
+	sh.suspend() // the later epoch may come from an abandoned call of this backend
 	return false, nil
 }
 
@@ -149,15 +151,26 @@ func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	sh.until.Store(sent + span)
 	sh.epoch.Store(epoch) // from here on the renew loop renews the lease, however long loading takes
 	sh.b.startBackground()
-	switch err := sh.load(ctx, epoch, mine); {
+	err = sh.load(ctx, epoch, mine)
+	if err != nil {
+		sh.abandonLoad()
+	}
+	switch {
 	case errors.Is(err, errLost):
-		sh.forget()
 		return false, nil
 	case err != nil:
-		sh.forget()
 		return false, fmt.Errorf("taking over shard %d: %w", sh.number, err)
 	}
 	return sh.owned(ctx)
+}
+
+// abandonLoad drops the shard from memory. The leases that came with it are in lost, or in memory already.
+func (sh *shardState) abandonLoad() {
+	if sh.counts {
+		sh.suspend()
+		return
+	}
+	sh.forget()
 }
 
 // acquire takes a new epoch for a span in nanoseconds, which fences everything sent before. mine reports that no other owner had
@@ -225,8 +238,9 @@ func (sh *shardState) attach(leases []ownership.Lease) {
 	}
 }
 
-// release returns the shard with its leases. If it fails, they hold unless another engine takes the shard. The store goes by the
-// owner's name, so it also returns a shard that was suspended, or whose acquisition was not answered.
+// release returns the shard with its leases. If it fails, they hold unless another engine takes the shard. It returns what the store
+// says is this owner's, also a shard that was suspended, or whose acquisition was not answered. The store goes by the epoch too: a
+// release whose connection was lost may arrive late, when this backend has acquired the shard anew, and must not free that.
 func (sh *shardState) release(ctx context.Context) error {
 	if sh.epoch.Load() != 0 {
 		sh.suspend()
@@ -234,15 +248,26 @@ func (sh *shardState) release(ctx context.Context) error {
 	if !sh.named {
 		return nil
 	}
-	given, err := sh.b.owners.Release(ctx, sh.number, sh.countsEpoch, sh.lost, sh.counts, sh.b.now())
-	if err != nil {
-		return postgres.Explain(err)
+	for range releaseTries { // an acquisition that was not answered may change the epoch in between
+		s, err := sh.ownership(ctx)
+		if err != nil {
+			return postgres.Explain(err)
+		}
+		if s.Owner != sh.b.owners.Name { // another engine has the shard, and nothing is handed over
+			sh.named = false
+			return nil
+		}
+		given, err := sh.b.owners.Release(ctx, sh.number, s.Epoch, sh.countsEpoch, sh.lost, sh.counts, sh.b.now())
+		if err != nil {
+			return postgres.Explain(err)
+		}
+		if given {
+			sh.named = false
+			sh.lost, sh.counts, sh.countsEpoch = nil, false, 0
+			return nil
+		}
 	}
-	sh.named = false
-	if given { // otherwise another engine has the shard, and nothing was handed over
-		sh.lost, sh.counts, sh.countsEpoch = nil, false, 0
-	}
-	return nil
+	return fmt.Errorf("releasing shard %d: its epoch changed %d times; it is free when its lease ends", sh.number, releaseTries)
 }
 
 func (b *Backend) renew(ctx context.Context, held []*shardState) error {

@@ -104,17 +104,17 @@ func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, sp
 	return pgx.CollectRows(rows, pgx.RowTo[int16])
 }
 
-// Release returns a shard with the leases on its node runs, and reports whether this owner had it. counted means that the leases
+// Release returns a shard with the leases on its node runs, and reports whether this owner had it in that epoch. counted means that the leases
 // record every delivery that the store lacks. Leases and counted are those of the epoch known, and count only if no other owner
 // had the shard since. now is the time on this owner's clock.
-func (r *Registry) Release(ctx context.Context, shard int, known int64, leases []Lease, counted bool, now int64) (given bool, err error) {
+func (r *Registry) Release(ctx context.Context, shard int, epoch, known int64, leases []Lease, counted bool, now int64) (given bool, err error) {
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
 	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i], nodes[i], paths[i] = l.Instance, int32(l.Key.Node), string(l.Key.Path)
 		tokens[i], rests[i] = l.Token, (l.Due-now)/1000
 	}
-	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.PeersChanged, counted, known)
+	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.PeersChanged, counted, known, epoch)
 	return tag.RowsAffected() > 0, err
 }
 

@@ -104,12 +104,12 @@ func TestReleaseHandsLeasesOver(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
 		s := &store{tag: tag}
 		r := &Registry{Pool: s, Name: "me", Channel: "c", PeersChanged: "n"}
-		given, err := r.Release(t.Context(), 3, 4, []Lease{lease(7, 905_000), lease(8, 899_000)}, true, 900_000)
+		given, err := r.Release(t.Context(), 3, 5, 4, []Lease{lease(7, 905_000), lease(8, 899_000)}, true, 900_000)
 		if err != nil || given != want {
 			t.Errorf("after %s the shard was given back: %t (%v)", tag, given, err)
 		}
 		id := [16]byte{1}
-		sent := []any{3, "me", [][16]byte{id, id}, []int32{7, 8}, []string{"0", "0"}, []int64{7, 8}, []int64{5, -1}, "c", "n", true, int64(4)}
+		sent := []any{3, "me", [][16]byte{id, id}, []int32{7, 8}, []string{"0", "0"}, []int64{7, 8}, []int64{5, -1}, "c", "n", true, int64(4), int64(5)}
 		if got := fmt.Sprint(s.sent); got != fmt.Sprint(sent) {
 			t.Errorf("the store was sent %s; want %s", got, fmt.Sprint(sent))
 		}
