@@ -77,7 +77,7 @@
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/worker
 //	engine/metrics             | counts what an engine does, for Prometheus                     | engine
-//	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker
+//	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker, internal/plural
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile

@@ -108,6 +108,9 @@ func TestScheduleFires(t *testing.T) {
 	if d := one(ask("resume", "often")); d.Paused || d.Next == nil {
 		t.Errorf("resumed: %+v", d)
 	}
+	if got := call(t, nil, append([]string{"why", "nightly"}, where[:4]...)...); !strings.HasPrefix(got.out, "Schedule nightly waits for its tick of 20") {
+		t.Errorf("%+v", got)
+	}
 	cmd := raceCommand(t, "work", "--dsn", where[1], "--schema", where[3], "--idle-exit", "5s")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -122,6 +125,9 @@ func TestScheduleFires(t *testing.T) {
 	}
 	if d = one(ask("pause", "often")); !d.Paused || d.Fired < 3 || d.Instance == nil {
 		t.Fatalf("paused: %+v", d)
+	}
+	if got := call(t, nil, append([]string{"why", "often"}, where...)...); !strings.Contains(got.out, `"reason": "paused"`) {
+		t.Errorf("%+v", got)
 	}
 	if err := cmd.Wait(); err != nil { // it is idle now
 		t.Errorf("pulley work: %v", err)

@@ -15,6 +15,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
+	"pulley/engine/inspect"
 	"pulley/engine/schedule"
 	"pulley/internal/aligned"
 	"pulley/internal/nearest"
@@ -326,15 +327,12 @@ func showWords(s backend.StoredSchedule, now time.Time) string {
 	if len(st.Waiting) > 0 {
 		add("waiting", "%s", plural.Of(len(st.Waiting), "tick"))
 	}
-	if !s.Wake.IsZero() && now.Sub(s.Wake) > overdue {
+	if !s.Wake.IsZero() && now.Sub(s.Wake) > inspect.OverdueAfter {
 		add("overdue", "%s; start pulley work on this schema", now.Sub(s.Wake).Round(time.Second))
 	}
 	aligned.Write(&b, rows, func(int) bool { return true })
 	return b.String()
 }
-
-// overdue is how late a schedule is if nobody seems to fire it.
-const overdue = 15 * time.Second
 
 func overlapWords(spec schedule.Spec) string {
 	if spec.Overlap == schedule.Queue {

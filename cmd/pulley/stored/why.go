@@ -15,7 +15,7 @@ import (
 
 // WhyCmd is pulley why.
 type WhyCmd struct {
-	ID string `arg:"" name:"id" help:"The instance's id."`
+	ID string `arg:"" name:"id" help:"The instance's id, or the name of a schedule."`
 	console.StoreFlags
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
 	console.FormatFlag
@@ -23,11 +23,11 @@ type WhyCmd struct {
 
 // Help completes the command's help.
 func (WhyCmd) Help() string {
-	return "It says in one sentence what the instance waits for, and since or until when: an engine that has its work leased, or has not taken it; a limit; an engine that has the action; the end of a sleep, or of the pause before a retry; " +
+	return "It says in one sentence what an instance, or a schedule, waits for, and since or until when: an engine that has its work leased, or has not taken it; a limit; an engine that has the action; the end of a sleep, or of the pause before a retry; " +
 		"an engine that has exited; a barrier; or nothing, since it has ended. It changes nothing.\n\n" +
 		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","limit","detail"}],"cut"}. ` +
-		"A reason is lease, limit, elsewhere, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken.\n\n" +
-		"Exit status: 0, or 2 if there is no such instance or it cannot be reached.\n\nExample: pulley why 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
+		"A reason is lease, limit, elsewhere, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken. Of a schedule it prints {\"schedule\",\"reason\",\"sentence\",\"until\",\"detail\"}, and a reason is tick, paused, overlap, overdue, exhausted or unreadable.\n\n" +
+		"Exit status: 0, or 2 if there is no such instance or schedule, or it cannot be reached.\n\nExample: pulley why 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
 // openMost bounds the node runs that are read of an instance.
@@ -35,11 +35,43 @@ const openMost = 1000
 
 // Run explains the instance.
 func (r *WhyCmd) Run(c *console.Console) error {
+	if _, err := uuid.Parse(r.ID); err != nil {
+		return r.explainSchedule(c)
+	}
 	s, err := inspected(&r.StoreFlags, r.Timeout, r.ID, "pulley why")
 	if err != nil {
 		return err
 	}
 	e := inspect.Explain(s)
+	return c.PrintAs(r.FormatFlag, e, console.OneLine(e.Sentence)+"\n")
+}
+
+// explainSchedule explains what is no instance's id.
+func (r *WhyCmd) explainSchedule(c *console.Console) error {
+	if r.Timeout <= 0 {
+		return ErrTimeout(r.Timeout)
+	}
+	ctx, stop := console.Interruptible()
+	defer stop()
+	var e inspect.ScheduleExplanation
+	err := withExisting(ctx, &r.StoreFlags, r.Timeout, "pulley why", func(ctx context.Context, p place, store backend.Backend) error {
+		scheduler, ok := store.(backend.Scheduler)
+		if !ok {
+			return fmt.Errorf("backend %s has no schedules", p.spec)
+		}
+		found, now, err := scheduler.Schedules(ctx, r.ID)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return fmt.Errorf("%q is neither an instance's id, such as %s, nor a schedule of schema %s; pulley ps and pulley schedule list have them", r.ID, uuid.Must(uuid.NewV7()), p.schema)
+		}
+		e = inspect.ExplainSchedule(found[0], now)
+		return nil
+	})
+	if err != nil {
+		return console.Ended(ctx, err)
+	}
 	return c.PrintAs(r.FormatFlag, e, console.OneLine(e.Sentence)+"\n")
 }
 
