@@ -70,12 +70,13 @@ func (r *rolling) roll() {
 	for _, program := range []string{first, second} {
 		sending.Go(func() { r.submitAll(load, program) })
 	}
-	some := depth.Of(20, 500)
+	some := depth.Of(12, 160)
 	r.awaitSent(ctx, some)
 	begin := time.Now()
 	for i, e := range engines {
 		engines[i] = r.work(both)
 		r.stop(e)
+		r.awaitSent(ctx, len(r.sentNow())+some/4)
 	}
 	end := time.Now()
 	r.awaitSent(ctx, len(r.sentNow())+some)
