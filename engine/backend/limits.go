@@ -15,7 +15,7 @@ import (
 // A version guards each limit: it rises with every change, and a save with an older one changes nothing.
 type Limiter interface {
 	// SetLimit stores a limit, or replaces the one of its name; what engines hold of that one stays theirs. It fails with
-	// ErrActionLimited if one of the actions is in another limit.
+	// ErrActionLimited if one of the actions is in another limit, and with limit.Validate's errors.
 	SetLimit(ctx context.Context, l limit.Limit) error
 
 	// Limits reads all limits, ordered by name, and the store's time.

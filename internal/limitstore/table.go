@@ -47,6 +47,9 @@ func (b LimitTable) SetLimit(ctx context.Context, l limit.Limit) error {
 	if b.store == nil {
 		return errNoStore
 	}
+	if err := l.Validate(); err != nil {
+		return err
+	}
 	spec, err := json.Marshal(l)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func boundWords(l limit.Limit) string {
 	return strings.Join(parts, ", ")
 }
 
-func actionWords(l limit.Limit) string { return "@" + strings.Join(l.Actions, ", @") }
+func actionWords(l limit.Limit) string { return console.OneLine("@" + strings.Join(l.Actions, ", @")) }
 
 type limitListCmd struct{ opener }
 
@@ -117,7 +117,7 @@ func (r *limitListCmd) Run(c *console.Console) error {
 			if l.Concurrency > 0 {
 				running = fmt.Sprint(d.Permits)
 			}
-			rows = append(rows, []string{l.Name, actionWords(l.Limit), boundWords(l.Limit), running, fmt.Sprint(d.Waiting), fmt.Sprint(len(d.Engines))})
+			rows = append(rows, []string{console.OneLine(l.Name), actionWords(l.Limit), boundWords(l.Limit), running, fmt.Sprint(d.Waiting), fmt.Sprint(len(d.Engines))})
 		}
 		if len(all) == 0 {
 			c.Say("pulley: schema %s has no limits; pulley limit set stores one", schema)

@@ -222,6 +222,9 @@ func limitsAreKept(r *rig) {
 	if err := store.SetLimit(r.ctx, clash); !errors.Is(err, backend.ErrActionLimited) {
 		r.Errorf("an action was put in two limits: %v", err)
 	}
+	if err := store.SetLimit(r.ctx, limit.Limit{Name: "nothing", Actions: []string{"free"}}); err == nil {
+		r.Error("a limit that bounds nothing was stored")
+	}
 	charge.Concurrency, charge.Actions = 3, []string{"charge", "pay"}
 	r.must(store.SetLimit(r.ctx, charge))
 

@@ -29,6 +29,9 @@ func (b *Backend) withLimits(ctx context.Context, what string, body func(limits 
 
 // SetLimit implements backend.Limiter.
 func (b *Backend) SetLimit(ctx context.Context, l limit.Limit) error {
+	if err := l.Validate(); err != nil {
+		return fmt.Errorf("memory: set a limit: %w", err)
+	}
 	return b.withLimits(ctx, "set a limit", func(limits map[string]*backend.StoredLimit) error {
 		for name, other := range limits {
 			for _, action := range l.Actions {
