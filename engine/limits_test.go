@@ -28,7 +28,8 @@ import (
 	"pulley/internal/pause"
 )
 
-const limitedLease = 2 * time.Second
+// limitedLease is long where other tests keep the machine busy: what a process does that stands still for longer is beyond leases.
+var limitedLease = depth.Of(6*time.Second, 2*time.Second)
 
 // The child process runs actions under limits until its input ends, and prints when each begins and ends.
 func TestChildLimits(t *testing.T) {
@@ -214,12 +215,16 @@ func limitsSurviveKills(t *site) {
 		}
 		attempts = append(attempts, c.attempts...)
 	}
+	if !depth.Night() { // an action begins a little after the engine has started it, on a busy machine as much as a second
+		limits[1].Rate = limit.Rate{Starts: 600, Per: 5 * time.Second}
+	}
 	for _, l := range limits {
 		if err := l.Check(attempts); err != nil {
 			t.Error(err)
 		}
 	}
 	slices.SortFunc(attempts, func(a, b limit.Attempt) int { return a.Start.Compare(b.Start) })
+	limits[1].Rate = limit.Rate{Starts: 100, Per: time.Second}
 	kept := limits[1].Kept(attempts[:len(attempts)*9/10]) // the last ones wait for the leases of engines that were killed
 	depth.Done(t, "attempts=%d kept=%.3f", len(attempts), kept)
 }

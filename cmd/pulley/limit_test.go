@@ -62,7 +62,7 @@ func TestLimitOfWork(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	var ids []string
-	for range 5 {
+	for range 8 {
 		ids = append(ids, strings.TrimSpace(do("submit", prog, "--input", `{"ms": 1500}`).out))
 	}
 	cmd := raceCommand(t, append([]string{"work", "--idle-exit", "4s"}, where...)...)
@@ -77,11 +77,11 @@ func TestLimitOfWork(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.out), &all); err != nil || len(all) != 1 || all[0].Permits > 2 {
 			t.Fatalf("%v: %+v", err, got)
 		}
-		if all[0].Permits == 2 && all[0].Waiting == 3 && len(all[0].Engines) == 1 {
+		if all[0].Permits == 2 && all[0].Waiting > 0 && len(all[0].Engines) == 1 {
 			break
 		}
 	}
-	if got := do("why", ids[4]); !strings.Contains(got.out, "limit holds") && !strings.Contains(got.out, "completed") {
+	if got := do("why", ids[7]); !strings.Contains(got.out, "limit holds") && !strings.Contains(got.out, "leased until") && !strings.Contains(got.out, "completed") { // a slow machine asks late
 		t.Errorf("%+v", got)
 	}
 	if got := do("limit", "rm", "holds"); got.code != 0 {
