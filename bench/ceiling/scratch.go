@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/push"
+	"pulley/internal/pause"
 	"pulley/internal/pgstore"
 )
 
@@ -21,6 +22,9 @@ const (
 )
 
 const dropWithin = 30 * time.Second
+
+// connectionWithin is how long the server may count connections that were closed.
+const connectionWithin = 10 * time.Second
 
 // scratch is a schema with a design's own tables, for one round.
 type scratch struct {
@@ -71,6 +75,18 @@ func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 
 func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgstore.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
+}
+
+// awaitConnection waits until the server has a connection left again: it counts closed ones for a moment.
+func (s *scratch) awaitConnection(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, connectionWithin)
+	defer cancel()
+	for range pause.Tries(ctx, 10*time.Millisecond) {
+		if conn, err := s.connect(ctx); err == nil {
+			_ = conn.Close(ctx)
+			return
+		}
+	}
 }
 
 func (s *scratch) run(ctx context.Context, sql string) error {
