@@ -164,7 +164,7 @@ type limitRmCmd struct {
 }
 
 func (limitRmCmd) Help() string {
-	return "Engines learn of it within a second; what waited for it starts."
+	return "Engines learn of it within a second. What waited for it starts, within half a minute where it went back to the database."
 }
 
 func (r *limitRmCmd) Run(c *console.Console) error {
