@@ -301,7 +301,6 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == noConnectionLeft {
 		p.refused, p.rates = true, nil
-		lots[ways[p.way].design].awaitConnection(ctx)
 		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && o.shape == p.shape && !o.refused }) {
 			return nil
 		}

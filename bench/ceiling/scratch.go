@@ -2,10 +2,12 @@ package ceiling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
@@ -24,7 +26,7 @@ const (
 const dropWithin = 30 * time.Second
 
 // connectionWithin is how long the server may count connections that were closed.
-const connectionWithin = 10 * time.Second
+const connectionWithin = 3 * time.Second
 
 // scratch is a schema with a design's own tables, for one round.
 type scratch struct {
@@ -73,20 +75,17 @@ func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	return nil
 }
 
-func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
-	return pgstore.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
-}
-
-// awaitConnection waits until the server has a connection left again: it counts closed ones for a moment.
-func (s *scratch) awaitConnection(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, connectionWithin)
+// connect waits a little where the server has no connection left: it counts closed ones for a moment.
+func (s *scratch) connect(ctx context.Context) (conn *pgx.Conn, err error) {
+	waiting, cancel := context.WithTimeout(ctx, connectionWithin)
 	defer cancel()
-	for range pause.Tries(ctx, 10*time.Millisecond) {
-		if conn, err := s.connect(ctx); err == nil {
-			_ = conn.Close(ctx)
-			return
+	for range pause.Tries(waiting, 20*time.Millisecond) {
+		conn, err = pgstore.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
+		if server := (*pgconn.PgError)(nil); !errors.As(err, &server) || server.Code != noConnectionLeft {
+			break
 		}
 	}
+	return conn, err
 }
 
 func (s *scratch) run(ctx context.Context, sql string) error {
