@@ -131,7 +131,7 @@ func run(s backend.Snapshot, r backend.OpenRun) Wait {
 	default:
 		w.Reason, w.Until = Sleep, &due
 	}
-	if !sleeps {
+	if w.Action != "" {
 		returned(s, r, &w)
 	}
 	return w

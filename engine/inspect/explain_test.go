@@ -139,6 +139,10 @@ func TestExplain(t *testing.T) {
 			"Nothing of it is under way since 2026-11-27 11:58:30 UTC: no engine has planned its next step, or its store is corrupt."},
 		{"an unreadable workflow", running(func(s *backend.Snapshot) { s.Program, s.Runs = nil, []backend.OpenRun{leased} }), inspect.Lease,
 			"It waits for node 4[0], which engine e1 has leased until 2026-11-27 12:00:30 UTC (attempt 1)."},
+		{"an unreadable workflow, not due", running(func(s *backend.Snapshot) {
+			s.Program, s.Runs = nil, []backend.OpenRun{run(fetch, "0", backend.OpenRun{Due: soon})}
+		}), inspect.Sleep,
+			"It sleeps at node 4[0] until 2026-11-27 12:00:30 UTC."},
 		{"completed", ended(backend.Completed, nil), inspect.Ended,
 			"It waits for nothing: it completed at 2026-11-27 12:00:00 UTC, after 1m30s."},
 		{"canceled", ended(backend.Canceled, &plan.Failure{Type: "Canceled", Message: "enough"}), inspect.Ended,
