@@ -34,7 +34,8 @@ type starts struct {
 
 // limits are the gates of a machine.
 type limits struct {
-	known    bool // a turn was answered: until then, nothing starts
+	known    bool    // a turn was answered: until then, nothing starts
+	gates    []*gate // by name, so that commands are in order
 	byName   map[string]*gate
 	ofAction map[string]*gate
 	waiting  int // tasks in all gates
@@ -63,11 +64,11 @@ func (m *Machine) takeLimitTurn(now time.Time) {
 		return
 	}
 	needs := map[string]limit.Need{}
-	for name, g := range l.byName {
+	for _, g := range l.gates {
 		g.permits = min(g.permits, g.running)
 		g.dropLateStarts(now, &l.clock)
 		if need := g.need(); need != (limit.Need{}) {
-			needs[name] = need
+			needs[g.Name] = need
 			l.shares = true
 		}
 	}
@@ -148,14 +149,14 @@ func (m *Machine) replaceGates(found []backend.LimitGrant) {
 		return
 	}
 	old := l.byName
-	l.byName, l.ofAction = map[string]*gate{}, map[string]*gate{}
+	l.gates, l.byName, l.ofAction = nil, map[string]*gate{}, map[string]*gate{}
 	for _, f := range found {
 		g := old[f.Name]
 		if g == nil {
 			g = &gate{}
 		}
 		g.Limit = f.Limit
-		l.byName[f.Name] = g
+		l.gates, l.byName[f.Name] = append(l.gates, g), g
 		for _, action := range f.Actions {
 			if l.ofAction[action] == nil {
 				l.ofAction[action] = g
@@ -168,7 +169,7 @@ func (m *Machine) replaceGates(found []backend.LimitGrant) {
 // requeue puts all tasks to the gates of their actions, after these changed.
 func (m *Machine) requeue() {
 	m.ready, m.limits.waiting = waitingTasks{}, 0
-	for _, g := range m.limits.byName {
+	for _, g := range m.limits.gates {
 		g.queue, g.running = waitingTasks{}, 0
 	}
 	for _, g := range m.abandoned {
@@ -216,7 +217,7 @@ func (m *Machine) loseWaiting(t *task) {
 // overflows reports that the engine has as many tasks of the limit as it should hold.
 func (m *Machine) overflows(g *gate) bool {
 	most := max(1, (m.cfg.Slots+m.cfg.Prefetch)/2)
-	return g.queue.len() >= max(1, most/len(m.limits.byName)) || m.limits.waiting >= most
+	return g.queue.len() >= max(1, most/len(m.limits.gates)) || m.limits.waiting >= most
 }
 
 // nextStart returns the oldest task that may start now, taken from its queue; nil: none may.
@@ -226,7 +227,7 @@ func (m *Machine) nextStart() *task {
 		return nil
 	}
 	var oldest *gate
-	for _, g := range l.byName {
+	for _, g := range l.gates {
 		if g.queue.len() > 0 && g.mayStart(m.now, &l.clock) && (oldest == nil || g.queue.first().id < oldest.queue.first().id) {
 			oldest = g
 		}
@@ -292,8 +293,7 @@ func (t *task) leaveGate(now time.Time) {
 
 // checkPermits cancels running tasks whose permits have ended, since others may have them.
 func (m *Machine) checkPermits(now time.Time) {
-	for _, name := range m.gateNames() {
-		g := m.limits.byName[name]
+	for _, g := range m.limits.gates {
 		if g.Concurrency == 0 || g.running == 0 || now.Before(g.until) {
 			continue
 		}
@@ -308,19 +308,6 @@ func (m *Machine) checkPermits(now time.Time) {
 	}
 }
 
-// gateNames are in order, so that commands are, too.
-func (m *Machine) gateNames() []string {
-	if len(m.limits.byName) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(m.limits.byName))
-	for name := range m.limits.byName {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // nextOfLimits passes the times at which limits need a step to by.
 func (m *Machine) nextOfLimits(by func(time.Time)) {
 	l := &m.limits
@@ -331,7 +318,7 @@ func (m *Machine) nextOfLimits(by func(time.Time)) {
 		by(latest(m.nextLimitTurn(), m.now.Add(1)))
 	}
 	free := m.slots() < m.cfg.Slots
-	for _, g := range l.byName {
+	for _, g := range l.gates {
 		if g.Concurrency > 0 && g.running > 0 && g.until.After(m.now) {
 			by(g.until)
 		}

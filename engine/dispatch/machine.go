@@ -411,8 +411,8 @@ func (m *Machine) drain(until time.Time) {
 	for m.ready.len() > 0 {
 		m.returnLease(m.ready.pop())
 	}
-	for _, name := range m.gateNames() {
-		for g := m.limits.byName[name]; g.queue.len() > 0; m.limits.waiting-- {
+	for _, g := range m.limits.gates {
+		for ; g.queue.len() > 0; m.limits.waiting-- {
 			m.returnLease(g.queue.pop())
 		}
 	}

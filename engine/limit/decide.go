@@ -107,9 +107,7 @@ type demand struct {
 // have waited for long get one first, then those that have some, then the others.
 func share(demands []demand, n int, now time.Time, times Times) int {
 	own := demands[0].Engine
-	slices.SortFunc(demands, func(a, b demand) int {
-		return cmp.Or(cmp.Compare(a.wanted, b.wanted), cmp.Compare(a.rank(now, times), b.rank(now, times)), a.Since.Compare(b.Since), cmp.Compare(a.Engine, b.Engine))
-	})
+	slices.SortFunc(demands, func(a, b demand) int { return cmp.Compare(a.wanted, b.wanted) })
 	for i, d := range demands {
 		left := len(demands) - i
 		part := n / left
