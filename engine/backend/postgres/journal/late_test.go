@@ -27,6 +27,15 @@ func TestLateEpoch(t *testing.T) {
 				w.Errorf("a submission: %v", err)
 			}
 		},
+		"renewal": func(w *world, b *Backend, held []backend.Task) {
+			w.late(b)
+			b.shards[0].until.Store(0) // so that the next call renews the lease, and finds another epoch
+		},
+		"end of a load": func(w *world, b *Backend, held []backend.Task) {
+			if err := w.holding(b, func(sh *shardState) error { sh.abandonLoad(); return nil }); err != nil { // what came is in memory
+				w.Error(err)
+			}
+		},
 		"release": func(w *world, b *Backend, held []backend.Task) {
 			w.late(b)
 			if err := w.holding(b, func(sh *shardState) error { return sh.release(w.ctx) }); err != nil {
