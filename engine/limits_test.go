@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -33,19 +32,10 @@ var limitedLease = depth.Of(6*time.Second, 2*time.Second)
 
 // The child process runs actions under limits until its input ends, and prints when each begins and ends.
 func TestChildLimits(t *testing.T) {
-	dsn := os.Getenv(childEnv)
-	if dsn == "" {
+	store := openInChild(t, limitedLease)
+	if store == nil {
 		return
 	}
-	spec, err := designs.Parse(os.Getenv(designEnv))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: os.Getenv(schemaEnv), Lease: limitedLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
 	var mu sync.Mutex
 	tell := func(what string, call worker.Call) {
 		mu.Lock()
@@ -96,9 +86,7 @@ type limitedChild struct {
 
 func startLimited(t *site) *limitedChild {
 	t.Helper()
-	c := &limitedChild{cmd: exec.CommandContext(t.ctx, os.Args[0], "-test.run=^TestChildLimits$", "-test.timeout=30m"), read: make(chan struct{}), open: map[string]limit.Attempt{}}
-	c.cmd.Env = append(os.Environ(), childEnv+"="+t.dsn, schemaEnv+"="+t.schema, designEnv+"="+t.design.String())
-	c.cmd.Stderr = os.Stderr
+	c := &limitedChild{cmd: t.childRunning("TestChildLimits"), read: make(chan struct{}), open: map[string]limit.Attempt{}}
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -306,5 +294,5 @@ func awaitEnded(t *site, store backend.Backend, ids []uuid.UUID, part float64) {
 			return
 		}
 	}
-	t.Fatal(strings.TrimSpace("the instances did not end in time: " + fmt.Sprint(context.Cause(t.ctx))))
+	t.Fatalf("the instances did not end in time: %v", context.Cause(t.ctx))
 }

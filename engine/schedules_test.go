@@ -51,21 +51,39 @@ func addSchedule(ctx context.Context, t testing.TB, store backend.Backend, name 
 	return s
 }
 
-// The child process fires schedules until its input ends.
-func TestChildSchedules(t *testing.T) {
+// openInChild opens the store that the environment names, in a child process; nil: this is none.
+func openInChild(t *testing.T, lease time.Duration) backend.Backend {
+	t.Helper()
 	dsn := os.Getenv(childEnv)
 	if dsn == "" {
-		return
+		return nil
 	}
 	spec, err := designs.Parse(os.Getenv(designEnv))
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: os.Getenv(schemaEnv), Lease: time.Second})
+	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: os.Getenv(schemaEnv), Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(store.Close)
+	return store
+}
+
+// childRunning is a child process that runs a test on the site's store.
+func (s *site) childRunning(test string) *exec.Cmd {
+	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=30m")
+	cmd.Env = append(os.Environ(), childEnv+"="+s.dsn, schemaEnv+"="+s.schema, designEnv+"="+s.design.String())
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// The child process fires schedules until its input ends.
+func TestChildSchedules(t *testing.T) {
+	store := openInChild(t, time.Second)
+	if store == nil {
+		return
+	}
 	none, err := worker.NewRegistry()
 	if err != nil {
 		t.Fatal(err)
@@ -235,9 +253,7 @@ func await(t *site, scheduler backend.Scheduler, done func([]backend.StoredSched
 
 func startSchedules(t *site) (*exec.Cmd, io.WriteCloser) {
 	t.Helper()
-	cmd := exec.CommandContext(t.ctx, os.Args[0], "-test.run=^TestChildSchedules$", "-test.timeout=10m")
-	cmd.Env = append(os.Environ(), childEnv+"="+t.dsn, schemaEnv+"="+t.schema, designEnv+"="+t.design.String())
-	cmd.Stderr = os.Stderr
+	cmd := t.childRunning("TestChildSchedules")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
