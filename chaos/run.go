@@ -88,6 +88,7 @@ type run struct {
 	unreachedMessages []string // of the baseline, not reached by faults of the plan
 	revokes           bool     // leases end with the ownership of a shard
 	broken            bool     // a fault or a phase itself failed
+	lastMiss          string   // what is said of the last fault that did not happen
 	cutShort          bool     // because a fault was ended early
 	isLive            bool     // every instance ended within the liveness phase
 }
@@ -293,7 +294,7 @@ func (r *run) faults(ctx context.Context) error {
 			return nil
 		}
 		if !happened && !r.timeIsOver() {
-			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], inject.TriesMax)
+			r.result.doubt("fault %d, %s", i+1, r.lastMiss)
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be measured
@@ -306,14 +307,15 @@ func (r *run) faults(ctx context.Context) error {
 // the fault could reach them; then it doubles every time of the case and tries again.
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
-		begun, f := oracle.MachineClock(), r.Faults[i]
-		if happened, err = r.injector().Inject(ctx, kind, f); happened || err != nil {
+		begun, f, in := oracle.MachineClock(), r.Faults[i], r.injector()
+		if happened, err = in.Inject(ctx, kind, f); happened || err != nil {
 			return happened, err
 		}
+		r.lastMiss = in.Missing(f)
 		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMax || r.soak != nil || r.timeIsOver() {
 			return false, nil
 		}
-		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, inject.TriesMax)
+		r.say("fault %d, %s; the machine is slow, and every time of the case is doubled", i+1, r.lastMiss)
 		if err := r.asSpan("longer times", func() error { return r.grow(ctx) }); err != nil {
 			return false, fmt.Errorf("continuing with longer times: %w", err)
 		}

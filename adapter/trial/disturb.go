@@ -41,12 +41,13 @@ func (r *run) disturb(ctx context.Context) error {
 			return err
 		}
 		before := time.Now()
-		happened, err := r.injector().Inject(ctx, kind, f)
+		in := r.injector()
+		happened, err := in.Inject(ctx, kind, f)
 		if err != nil {
 			return fmt.Errorf("fault %d, %s: %w", i+1, f, err)
 		}
 		if !happened {
-			r.result.warn("fault %d, %s, did not happen in %d tries", i+1, f, inject.TriesMax)
+			r.result.warn("fault %d, %s", i+1, in.Missing(f))
 		}
 		_ = pause.For(ctx, spacing(r.recovers())-time.Since(before))
 		if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,13 @@ import (
 
 // TriesMax bounds the tries of a fault whose moment does not come.
 const TriesMax = 8
+
+// Pauses between the tries of a fault, which double: what kept one from happening, such as a kernel too busy to freeze all processes,
+// may last.
+const (
+	retryPauseMin = 25 * time.Millisecond
+	retryPauseMax = 2 * time.Second
+)
 
 // failedWithin is how long an error may still be in flight after a fault.
 const failedWithin = 3 * time.Second
@@ -35,6 +43,17 @@ type Injector struct {
 
 	// Begin notes that a try begins.
 	Begin func(fault.Fault) Note
+
+	why error // of the last try that was missed
+}
+
+// Missing says that a fault did not happen in TriesMax tries, and why the last one did not, if that is known.
+func (in *Injector) Missing(f fault.Fault) string {
+	text := fmt.Sprintf("%s, did not happen in %d tries", f, TriesMax)
+	if in.why != nil && in.why != fault.ErrMissed { // that error says nothing more
+		text += ", the last time since: " + in.why.Error()
+	}
+	return text
 }
 
 // Note is what a run notes of a try. No function is nil.
@@ -68,6 +87,7 @@ func (in *Injector) Inject(ctx context.Context, kind fault.Kind, f fault.Fault) 
 		if kind.Nth {
 			f.K = max(1, f.K/2) // its moment may be too far off
 		}
+		_ = pause.For(ctx, min(retryPauseMin<<try, retryPauseMax))
 	}
 	return false, nil
 }
@@ -96,6 +116,7 @@ func (in *Injector) try(ctx context.Context, kind fault.Kind, f fault.Fault) (ha
 		return false, context.Cause(ctx)
 	case errors.Is(err, fault.ErrMissed):
 		in.Missed[f.Kind]++
+		in.why = err
 		return false, nil
 	case err != nil && injecting.Err() != nil:
 		return false, &Overtime{err}

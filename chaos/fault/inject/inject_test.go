@@ -106,9 +106,14 @@ func TestInjectTriesSooner(t *testing.T) {
 func TestInjectEnds(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	never := kind(func(context.Context, fault.Fault, func()) error { return fault.ErrMissed })
+	never := kind(func(context.Context, fault.Fault, func()) error {
+		return fmt.Errorf("%w: the kernel is busy", fault.ErrMissed)
+	})
 	if happened, err := s.Inject(t.Context(), never, fault.Fault{Kind: never.Name}); happened || err != nil || s.Missed[never.Name] != TriesMax {
 		t.Errorf("happened %t, %v, after %d tries", happened, err, s.Missed[never.Name])
+	}
+	if text := s.Missing(fault.Fault{Kind: "x"}); text != "x engine=0, did not happen in 8 tries, the last time since: the fault did not happen: the kernel is busy" {
+		t.Error(text)
 	}
 	s.over, s.Missed = true, map[string]int{}
 	if happened, err := s.Inject(t.Context(), never, fault.Fault{Kind: never.Name}); happened || err != nil || s.Missed[never.Name] != 1 {
