@@ -125,7 +125,7 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 		if worker.IsDeath(done.Failure) {
 			done.Died, done.RetryPause = true, redeliveryPause(start.Task.Deliveries, rand.Float64())
 		}
-		if e.cfg.Observer.Offered != nil && !done.Died && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
+		if e.cfg.Observer.Offered != nil && !done.Died && !done.Returned && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, e.cfg.now())
@@ -134,6 +134,11 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	}()
 	if e.cfg.Observer.Started != nil {
 		e.cfg.Observer.Started(start.Task, e.cfg.now())
+	}
+	if e.cfg.Signals && start.Task.Action == worker.WaitSignal {
+		done.Result, done.Failure, done.Returned = e.waitSignal(ctx, start.Task)
+		returned = true
+		return
 	}
 	done.Result, done.Failure = e.cfg.Workers.Execute(ctx, start.Task)
 	returned = true
@@ -156,14 +161,20 @@ func redeliveryPause(deliveries int, random float64) time.Duration {
 	return rest/2 + time.Duration(random*float64(rest/2))
 }
 
+// signalOnce puts a value into a channel of one place, unless one is there.
+func signalOnce(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
 // listen wakes the loop when another engine makes work ready. A failed listen is retried until the engine ends; polling
 // remains.
 func (e *Engine) listen(l backend.Listener) {
 	wake := func() {
-		select {
-		case e.notified <- struct{}{}:
-		default: // a notification is pending already
-		}
+		signalOnce(e.notified)
+		signalOnce(e.wakes)
 	}
 	pause := e.cfg.RetryMin
 	for {

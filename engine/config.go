@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
+	"pulley/engine/signal"
 	"pulley/engine/worker"
 )
 
@@ -74,6 +75,10 @@ type Config struct {
 	// LimitTurn is the pause between two turns with limits, in which engines share them; ten times that while the engine needs
 	// nothing of them, which is how late a new limit holds. Zero: 100 ms. From 10 ms to 1 min
 	LimitTurn time.Duration
+
+	// Signals makes the engine run worker.WaitSignal, with which workflows wait for signals, and wake node runs whose signals have come.
+	// New fails if the backend is no backend.Signaler, or if Workers do not know the action.
+	Signals bool
 
 	// Retention makes the engine delete instances that ended longer ago, in small transactions, as pulley purge does. Any number of
 	// engines may. What is deleted is unknown afterwards, and its id may be submitted again. Zero: instances are kept. From 1 min to
@@ -157,6 +162,12 @@ func (c Config) validate() error {
 	}
 	if _, ok := c.Backend.(backend.Limiter); c.Limits && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Limits is set, and backend %T has none; use push, journal or memory", c.Backend))
+	}
+	if _, ok := c.Backend.(signal.Store); c.Signals && c.Backend != nil && !ok {
+		errs = append(errs, fmt.Errorf("Signals is set, and backend %T has none; use another one", c.Backend))
+	}
+	if k, ok := c.Workers.(worker.Knower); c.Signals && c.Workers != nil && ok && !k.Knows(worker.WaitSignal) {
+		errs = append(errs, fmt.Errorf("Signals is set, and Workers do not have @%s; worker.Builtins has it", worker.WaitSignal))
 	}
 	if _, ok := c.Backend.(backend.Purger); c.Retention != 0 && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Retention is set, and backend %T deletes nothing; use another one", c.Backend))

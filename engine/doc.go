@@ -13,7 +13,8 @@
 // One goroutine decides. It owns the machine of package dispatch, passes events to it and executes its commands. Each running
 // task and each call of the backend has a goroutine that ends with one event; the machine bounds their number. More goroutines
 // listen for other engines' work, if the backend can, look up awaited instances that may end elsewhere, take turns with due schedules,
-// with Config.Schedules, and delete old instances, with Config.Retention. None is left when Done is closed.
+// with Config.Schedules, wake node runs whose signals have come, with Config.Signals, and delete old instances, with Config.Retention.
+// None is left when Done is closed.
 //
 // A failed call of the store is retried with growing pauses, without end. An id or a token guards every call, so that a
 // repetition is harmless. A failed action becomes a failure in the workflow. Neither ends the engine, and Config.Observer
@@ -51,16 +52,17 @@
 //	engine/schedule/model      | the plainest definition of ticks, for tests                    | –
 //	engine/schedule/turn       | an engine's turn with due schedules, in steps that survive kills | engine/backend, internal/clip
 //	engine/limit               | decides how engines share limits; pure                         | –
+//	engine/signal              | lets node runs wait for signals, on any store                   | engine/worker
 //	engine/backend             | the contract that every design implements                      | engine/limit, engine/plan, engine/schedule
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgshow, internal/schedulestore
-//	engine/backend/postgres/push | the design that counts readiness in rows, with limits            | internal/limitstore, internal/pgshow, internal/schedulestore
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgshow, internal/schedulestore, internal/signalstore
+//	engine/backend/postgres/push | the design that counts readiness in rows, with limits            | internal/limitstore, internal/pgshow, internal/schedulestore, internal/signalstore
 //	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgshow, internal/pgstore, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/limitstore, internal/pgshow, internal/schedulestore
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/limitstore, internal/pgshow, internal/schedulestore, internal/signalstore
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
@@ -75,7 +77,7 @@
 //	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
-//	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/worker
+//	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/signal
 //	engine/metrics             | counts what an engine does, for Prometheus                     | engine
 //	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker, internal/plural
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
@@ -180,6 +182,7 @@
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
 //	internal/schedulestore     | schedules on Postgres, shared by the designs                    | internal/pgstore
 //	internal/referencetest     | programs and actions for tests of results                      | engine/reference
+//	internal/signalstore       | signals on Postgres, shared by the designs                      | internal/pgstore
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
@@ -194,6 +197,7 @@
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/schedule            | engine/schedule/model
 //	engine/schedule/turn       | engine/backend/memory, engine/schedule/model
+//	engine/signal              | engine, engine/backend/memory
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model

@@ -35,6 +35,7 @@ type Engine struct {
 	forgets  chan dispatch.Ticket
 	ends     chan backend.Instance
 	notified chan struct{}
+	wakes    chan struct{} // a signal may have come; one place
 	drains   chan time.Time
 	tickets  atomic.Uint64
 	programs programCache
@@ -75,6 +76,7 @@ func New(cfg Config) (*Engine, error) {
 		forgets:  make(chan dispatch.Ticket),
 		ends:     make(chan backend.Instance),
 		notified: make(chan struct{}, 1),
+		wakes:    make(chan struct{}, 1),
 		drains:   make(chan time.Time),
 		done:     make(chan struct{}),
 	}
@@ -104,6 +106,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	if e.cfg.Retention > 0 {
 		e.running.Go(e.runRetention)
+	}
+	if e.cfg.Signals {
+		e.running.Go(e.runSignals)
 	}
 	go e.run(ctx)
 	return nil

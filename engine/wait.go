@@ -3,7 +3,6 @@ package engine
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,10 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/signal"
 )
 
 // ErrUnknownInstance means that the store has no instance with an id.
-var ErrUnknownInstance = errors.New("no such instance")
+var ErrUnknownInstance = signal.ErrUnknownInstance
 
 // Pauses between lookups for Wait. An instance submitted here most likely ends here, which needs no lookup, so its first lookup
 // comes late.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/engine/backend"
 	"pulley/engine/plan"
+	"pulley/engine/signal"
 	"pulley/engine/worker"
 	"pulley/engine/worker/manifest"
 	"pulley/engine/worker/pool"
@@ -69,6 +71,15 @@ type ownActions struct {
 	registry *worker.Registry
 	files    []*manifest.Manifest
 	python   *console.PythonWorkers // nil without a Python file
+}
+
+// takesSignals reports whether workflows may wait for signals: not if the actions are in Python, or a file has its own action of the
+// name.
+func (o *ownActions) takesSignals(store backend.Backend) bool {
+	_, has := store.(signal.Store)
+	return has && o.python == nil && !slices.ContainsFunc(o.files, func(m *manifest.Manifest) bool {
+		return slices.ContainsFunc(m.Actions(), func(a worker.Action) bool { return a.Name == worker.WaitSignal })
+	})
 }
 
 // open reads the files, starts what their actions need, and checks that the program, if any, calls no other actions. The

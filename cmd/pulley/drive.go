@@ -47,7 +47,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: stored.CallTimeout, RetryMax: retryMax,
-		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries, Limits: limits && d.job.spec.NeedsPostgres(),
+		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries, Limits: limits && d.job.spec.NeedsPostgres(), Signals: d.job.own.takesSignals(store),
 		Drain:    -1, // nobody waits for actions of an ended or abandoned instance
 		Observer: observer,
 	})

@@ -40,6 +40,7 @@ type cli struct {
 	Purge     stored.PurgeCmd       `cmd:"" help:"Delete instances that ended long ago."`
 	Schema    stored.SchemaCmd      `cmd:"" help:"Make and upgrade a schema, and print the SQL of roles that use it."`
 	Schedule  stored.ScheduleCmd    `cmd:"" help:"Start instances at planned times: add, list, pause and remove schedules, and print their ticks."`
+	Signal    stored.SignalCmd      `cmd:"" help:"Send a signal to a running instance, whose workflow waits for it."`
 	Limit     stored.LimitCmd       `cmd:"" help:"Bound how many attempts of actions run at once, or start in a period, over all engines: set, list and remove limits."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`

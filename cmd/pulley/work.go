@@ -160,7 +160,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: numbers.Workers(watch.around(own.registry)), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: numbers.Observer(watch.observer()),
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Signals: own.takesSignals(store), LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: numbers.Observer(watch.observer()),
 	})
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Snapshot struct {
 	Done map[graph.NodeID]int
 
 	Limits []StoredLimit // of the store, if the caller has read them
+	Waits  []SignalWait  // of the instance, if the caller has read them
 
 	// Owner owns the instance's shard, in a design whose shards have owners; otherwise nil.
 	Owner *ShardOwner

@@ -37,6 +37,9 @@ type Done struct {
 	Result  json.RawMessage // unless Failure is set
 	Failure *plan.Failure
 
+	// Returned reports that the executor has returned the lease, or knows that it is lost: the machine forgets the task.
+	Returned bool
+
 	// Died reports that the worker died, so that the outcome is unknown. The attempt is redelivered after RetryPause, as if
 	// this engine had died, or fails with Failure if no delivery is left.
 	Died       bool

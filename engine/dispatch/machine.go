@@ -312,7 +312,7 @@ func (m *Machine) handleDone(ev *Done) {
 	m.running--
 	t.leaveGate(m.now)
 	switch {
-	case t.lost:
+	case t.lost, ev.Returned:
 		m.remove(t)
 	case ev.Died:
 		m.handleWorkerDeath(t, ev)

@@ -21,6 +21,7 @@ const (
 	LostEngine Reason = "lost_engine" // the lease has expired: the engine has exited, or is cut off
 	Elsewhere  Reason = "elsewhere"   // an engine that has the action: others have returned it
 	Limit      Reason = "limit"       // its action's limit, which all engines share
+	Signal     Reason = "signal"      // a signal that has not come
 	Retry      Reason = "retry"       // an attempt failed, and the next begins later
 	Sleep      Reason = "sleep"       // of the workflow's own
 	Barrier    Reason = "barrier"     // more arrivals
@@ -33,7 +34,7 @@ const (
 	Unknown    Reason = "unknown"     // there is no such instance
 )
 
-var order = []Reason{Ended, Unknown, Broken, Lease, Limit, Worker, Elsewhere, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
+var order = []Reason{Ended, Unknown, Broken, Lease, Limit, Worker, Elsewhere, LostEngine, Retry, Sleep, Signal, Evicted, Adoption, Owner, Barrier, Nothing}
 
 // Wait is one thing that an instance waits for.
 type Wait struct {
@@ -54,6 +55,7 @@ type Wait struct {
 	Required  *int `json:"required,omitempty"`  // null: not known yet
 
 	Limit  string `json:"limit,omitempty"`  // its name
+	Signal string `json:"signal,omitempty"` // its name
 	Detail string `json:"detail,omitempty"` // an error or a reason in words
 }
 
@@ -131,10 +133,26 @@ func run(s backend.Snapshot, r backend.OpenRun) Wait {
 	default:
 		w.Reason, w.Until = Sleep, &due
 	}
-	if w.Action != "" {
+	switch wait := signalWait(s, r); {
+	case wait != nil:
+		w.Reason, w.Signal, w.Since, w.Until = Signal, wait.Name, &wait.Since, nil
+		if !wait.Deadline.IsZero() {
+			w.Until = &wait.Deadline
+		}
+	case w.Action != "":
 		returned(s, r, &w)
 	}
 	return w
+}
+
+// signalWait returns the wait of a node run for a signal that has not come; nil: there is none.
+func signalWait(s backend.Snapshot, r backend.OpenRun) *backend.SignalWait {
+	for i, w := range s.Waits {
+		if w.Lease.Key.Run == r.Run && w.State == backend.Waiting && w.Attempt == r.Attempt {
+			return &s.Waits[i]
+		}
+	}
+	return nil
 }
 
 // returned finds that a node run waits for a limit: no engine has it leased, for as long as engines hold enough others ready; or one

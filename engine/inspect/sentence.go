@@ -80,7 +80,7 @@ func sentence(s backend.Snapshot, waits []Wait) string {
 const arrivalsMost = 3
 
 var moreOf = map[Reason]string{
-	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Limit: "%d more that wait for limits", Elsewhere: "%d more whose action engines lack", Retry: "%d more to be retried", Sleep: "%d more asleep",
+	Lease: "%d more leased", Worker: "%d more ready", LostEngine: "%d more with expired leases", Limit: "%d more that wait for limits", Signal: "%d more that wait for signals", Elsewhere: "%d more whose action engines lack", Retry: "%d more to be retried", Sleep: "%d more asleep",
 	Barrier: "%d more barriers", Evicted: "%d evicted", Adoption: "%d to be adopted", Owner: "%d more with its owner", Broken: "%d broken", Nothing: "%d without a reason",
 	Ended: "%d ended", Unknown: "%d unknown",
 }
@@ -111,6 +111,12 @@ func clause(s backend.Snapshot, w Wait) string {
 			return fmt.Sprintf("It waits for %s, which %s has leased, and runs or holds ready until limit %s lets it start: %s (%s)", work(w), engine(w), w.Limit, w.Detail, tries(w))
 		}
 		return fmt.Sprintf("It waits for limit %s to start %s: %s (%s)", w.Limit, work(w), w.Detail, tries(w))
+	case Signal:
+		text := fmt.Sprintf("It waits for signal %q since %s, at %s", w.Signal, Moment(*w.Since), w.Node)
+		if w.Until != nil {
+			text += ", until " + Moment(*w.Until)
+		}
+		return fmt.Sprintf("%s (%s)", text, attempt(w))
 	case Retry:
 		return fmt.Sprintf("It waits until %s to retry %s: attempt %d failed, and %s follows; no design keeps the error of an attempt that is retried", Moment(*w.Until), work(w), w.Attempt-1, attempt(w))
 	case Sleep:

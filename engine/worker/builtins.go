@@ -30,8 +30,16 @@ func Builtins() []Action {
 		builtin("fail", "fails with that type and message", fail, "type", "message"),
 		builtin("flaky", "fails with type Flaky on its first times attempts, then gives the attempt's number", flaky, "times"),
 		builtin("noop", "does nothing; gives None", noop),
+		builtin(WaitSignal, "waits for a signal of that name, without a worker; gives its value", waitSignal, "name"),
 	}
 	return slices.Concat(own, pipeline(), shop())
+}
+
+// WaitSignal is the action that waits for a signal. An engine with signals runs it itself.
+const WaitSignal = "wait_signal"
+
+func waitSignal(context.Context, *values) (expr.Value, error) {
+	return nil, &Error{Type: TypeUnknownAction, Message: "this engine has no signals; pulley run and pulley work have, and a program's with Config.Signals"}
 }
 
 // maxRounds bounds the cost of a hash: some minutes.

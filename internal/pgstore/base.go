@@ -53,6 +53,14 @@ func (b *Base) Renew(ctx context.Context, shard int, held []backend.Lease, grant
 	return b.store.Renew(ctx, b.queue, shard, held, grant)
 }
 
+// MakeDue implements a part of backend.Signaler.
+func (b *Base) MakeDue(ctx context.Context, shard int, keys []backend.Key) ([]bool, error) {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return nil, err
+	}
+	return b.store.MakeDue(ctx, b.queue, shard, keys)
+}
+
 // Listen implements backend.Listener.
 func (b *Base) Listen(ctx context.Context, wake func()) error { return b.store.Listen(ctx, wake) }
 

@@ -199,6 +199,32 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, grant
 	return renewed, standing, WrapUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
+// MakeDue makes node runs due that are not leased, and reports which are there; see backend.Signaler.
+func (s *Store) MakeDue(ctx context.Context, q *Queue, shard int, runs []backend.Key) ([]bool, error) {
+	out := make([]bool, len(runs))
+	var keys Keys
+	for i, key := range runs {
+		if Storable(key.Run.Path) {
+			keys.Add(int32(i), key.Instance, int32(key.Run.Node), key.Run.Path)
+		}
+	}
+	found := map[int32]bool{}
+	err := s.RetryContended(ctx, fmt.Sprintf("making node runs of shard %d due", shard), func() error {
+		rows, err := s.Pool.Query(ctx, q.statements["make_due"], keys.Parameters(shard)...)
+		if err != nil {
+			return err
+		}
+		return collectOrds(rows, found)
+	})
+	if err != nil {
+		return nil, postgres.Explain(WrapUnknown(err))
+	}
+	for ord := range found {
+		out[ord] = true
+	}
+	return out, nil
+}
+
 func lockOrder(held []backend.Lease) []int {
 	order := make([]int, len(held))
 	for i := range order {

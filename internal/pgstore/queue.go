@@ -37,6 +37,7 @@ var queueStatements = map[string]Variant{
 	"next_due":  {File: "queue/next_due"},
 	"overdue":   {File: "queue/overdue"},
 	"release":   {File: "queue/release"},
+	"make_due":  {File: "queue/make_due"},
 }
 
 // NewQueue makes the statements for a table. A design's own are files in its directory sql, or variants of them.

@@ -23,10 +23,10 @@ type WhyCmd struct {
 
 // Help completes the command's help.
 func (WhyCmd) Help() string {
-	return "It says in one sentence what an instance, or a schedule, waits for, and since or until when: an engine that has its work leased, or has not taken it; a limit; an engine that has the action; the end of a sleep, or of the pause before a retry; " +
+	return "It says in one sentence what an instance, or a schedule, waits for, and since or until when: an engine that has its work leased, or has not taken it; a limit; a signal; an engine that has the action; the end of a sleep, or of the pause before a retry; " +
 		"an engine that has exited; a barrier; or nothing, since it has ended. It changes nothing.\n\n" +
-		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","limit","detail"}],"cut"}. ` +
-		"A reason is lease, limit, elsewhere, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken. Of a schedule it prints {\"schedule\",\"reason\",\"sentence\",\"until\",\"detail\"}, and a reason is tick, paused, overlap, overdue, exhausted or unreadable.\n\n" +
+		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","limit","signal","detail"}],"cut"}. ` +
+		"A reason is lease, limit, signal, elsewhere, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken. Of a schedule it prints {\"schedule\",\"reason\",\"sentence\",\"until\",\"detail\"}, and a reason is tick, paused, overlap, overdue, exhausted or unreadable.\n\n" +
 		"Exit status: 0, or 2 if there is no such instance or schedule, or it cannot be reached.\n\nExample: pulley why 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
@@ -91,6 +91,9 @@ func inspected(flags *console.StoreFlags, timeout time.Duration, text, applicati
 		}
 		if limiter, ok := store.(backend.Limiter); ok && s.Status == backend.Running {
 			s.Limits, _, err = limiter.Limits(ctx)
+		}
+		if signaler, ok := store.(backend.Signaler); err == nil && ok && s.Status == backend.Running {
+			s.Waits, _, err = signaler.Signals(ctx, id, openMost)
 		}
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/graph"
 	"pulley/engine/limit"
 	"pulley/engine/schedule"
 )
@@ -282,4 +283,171 @@ func limitsAreSavedByVersion(r *rig) {
 	if r.Advance == nil && (err != nil || saved[0]) {
 		r.Errorf("a save of before the limit was set again was stored: %v", err)
 	}
+}
+
+var signalCases = []testCase{
+	{name: "signals are taken once", run: signalsAreTakenOnce},
+	{name: "signals wake waits", run: signalsWakeWaits},
+	{name: "node runs are made due", run: runsAreMadeDue},
+}
+
+func (r *rig) signaler(b backend.Backend) backend.Signaler {
+	r.Helper()
+	s, ok := b.(backend.Signaler)
+	if !ok {
+		r.Fatal("the backend has no signals")
+	}
+	return s
+}
+
+func waitOf(instance uuid.UUID, node int, token int64) backend.SignalWait {
+	key := backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: "1,2"}}
+	return backend.SignalWait{Lease: backend.Lease{Key: key, Token: token}, Attempt: 1, Name: "s \"é\""}
+}
+
+// Concurrent waits take each signal once, and keep it for each later call; a signal with a used id is none.
+func signalsAreTakenOnce(r *rig) {
+	store, instance := r.signaler(r.b), uuid.New()
+	const n = 12
+	first := uuid.New()
+	for i := range n {
+		sent := backend.Signal{ID: uuid.New(), Instance: instance, Name: "s \"é\"", Value: json.RawMessage(fmt.Sprint(i)), Keyed: true}
+		if i == 0 {
+			sent.ID = first
+		}
+		for _, want := range []bool{true, false} {
+			if created, err := store.SendSignal(r.ctx, sent); err != nil || created != want {
+				r.Errorf("signal %d is new: %t, %v", i, created, err)
+			}
+		}
+	}
+	var group sync.WaitGroup
+	got := make([]string, n+1)
+	for i := range got {
+		other := r.signaler(r.reopen())
+		group.Go(func() {
+			w := waitOf(instance, i, 5)
+			if err := other.StoreWait(r.ctx, w, 0, longLease); err != nil {
+				r.Error(err)
+			}
+			for range 2 {
+				after, _, stored, err := other.TakeSignal(r.ctx, w, longLease)
+				if err != nil || !stored || got[i] != "" && got[i] != string(after.State)+string(after.Value) {
+					r.Errorf("a wait that had %s came to %+v, %t, %v", got[i], after, stored, err)
+				}
+				got[i] = string(after.State) + string(after.Value)
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(got)
+	want := []string{"waiting"}
+	for i := range n {
+		want = append(want, "received"+fmt.Sprint(i))
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		r.Errorf("waits came to %v, want %v", got, want)
+	}
+	waits, sent, err := store.Signals(r.ctx, instance, 100)
+	if r.must(err); len(waits) != n+1 || len(sent) != 0 {
+		r.Errorf("there are %d waits and %d signals that nothing has taken", len(waits), len(sent))
+	}
+	r.must(store.RemoveWaits(r.ctx, waits))
+	if created, err := store.SendSignal(r.ctx, backend.Signal{ID: first, Instance: instance, Name: "s \"é\"", Value: json.RawMessage("1"), Keyed: true}); err != nil || created {
+		r.Errorf("a signal whose wait is over is sent again: new %t, %v", created, err)
+	}
+	r.must(store.RemoveSignals(r.ctx, []uuid.UUID{instance}))
+	waits, _, err = store.Signals(r.ctx, instance, 100)
+	if r.must(err); len(waits) != 0 {
+		r.Errorf("%d waits are left of a removed instance", len(waits))
+	}
+}
+
+// A signal makes its waits due, also one that comes while a wait is about to rest. Leases and attempts guard waits.
+func signalsWakeWaits(r *rig) {
+	store, instance := r.signaler(r.b), uuid.New()
+	send := func(name string) {
+		r.Helper()
+		_, err := store.SendSignal(r.ctx, backend.Signal{ID: uuid.New(), Instance: instance, Name: name, Value: json.RawMessage("7")})
+		r.must(err)
+	}
+	claims := func(want ...int64) {
+		r.Helper()
+		claimed, err := store.ClaimWaits(r.ctx, 10, longLease)
+		r.must(err)
+		var tokens []int64
+		for _, w := range claimed.Waits {
+			tokens = append(tokens, w.Lease.Token)
+		}
+		if slices.Sort(tokens); !slices.Equal(tokens, want) {
+			r.Errorf("waits with tokens %v are due, want %v", tokens, want)
+		}
+	}
+	rests := func(w backend.SignalWait, want bool) {
+		r.Helper()
+		if due, err := store.RestWait(r.ctx, w, longLease); err != nil || due != want {
+			r.Errorf("a wait that is to rest is due: %t, %v; want %t", due, err, want)
+		}
+	}
+	one, two := waitOf(instance, 1, 10), waitOf(instance, 2, 11)
+	two.Name = "other"
+	for _, w := range []backend.SignalWait{one, two} {
+		r.must(store.StoreWait(r.ctx, w, time.Hour, longLease))
+		rests(w, false)
+	}
+	claims()
+	send("other")
+	send("nobody waits for this")
+	claims(11)
+	rests(two, true)
+	claims(11)
+
+	late := one
+	late.Lease.Token = 9
+	r.must(store.StoreWait(r.ctx, late, 0, 0))
+	if _, _, stored, err := store.TakeSignal(r.ctx, late, 0); err != nil || stored {
+		r.Errorf("an older lease took a signal: %v", err)
+	}
+	claims()
+	again := one
+	again.Lease.Token, again.Attempt = 12, 2
+	r.must(store.StoreWait(r.ctx, again, time.Microsecond, longLease))
+	pause(r.ctx, time.Millisecond, r.Advance)
+	for range 2 { // it stays timed out when a signal comes
+		after, now, stored, err := store.TakeSignal(r.ctx, again, longLease)
+		if err != nil || !stored || after.State != backend.TimedOut || now.Before(after.Deadline) || after.Since.After(after.Deadline) {
+			r.Errorf("at %v it came to %+v, %t, %v", now, after, stored, err)
+		}
+		send(one.Name)
+	}
+}
+
+// MakeDue lets a claim have what was returned with a pause, and nothing that is leased, and says what is over.
+func runsAreMadeDue(r *rig) {
+	store := r.signaler(r.reopen())
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
+	key := task.Lease.Key
+	absent := backend.Key{Instance: key.Instance, Run: graph.Run{Node: key.Run.Node, Path: "9"}}
+	makeDue := func(open bool) {
+		r.Helper()
+		got, err := store.MakeDue(r.ctx, 0, []backend.Key{absent, key, {Instance: uuid.New()}})
+		if err != nil || !slices.Equal(got, []bool{false, open, false}) {
+			r.Fatalf("open are %v, %v", got, err)
+		}
+	}
+	makeDue(true)
+	if got := r.claim(0, grant(1)).Tasks; len(got) > 0 {
+		r.Error("what is leased was made due")
+	}
+	if !r.renew(backend.Grant{Owner: "suite", Pause: time.Hour}, task.Lease)[0] {
+		r.Fatal("the lease was lost")
+	}
+	if got := r.claim(0, grant(1)).Tasks; len(got) > 0 {
+		r.Error("a node run was leased before its pause was over")
+	}
+	makeDue(true)
+	got := r.eventually(grant(1))
+	r.applied(grant(0), done(r.delivered(got[0], 1, 1), `1`))
+	makeDue(false)
 }

@@ -62,7 +62,7 @@ const (
 // Run checks a backend against the contract, each case in a subtest with its own store. Cases run in parallel, since most of them
 // mostly wait.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]testCase{submitCases, claimCases, deliveryCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, scheduleCases, limitCases, driveCases} {
+	for _, group := range [][]testCase{submitCases, claimCases, deliveryCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, scheduleCases, limitCases, signalCases, driveCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -20,6 +20,7 @@ type store struct {
 	listeners map[*listener]struct{}
 	schedules schedules
 	limits    map[string]*backend.StoredLimit
+	signals   signals
 	space     state.Space
 	epoch     time.Time // the zero of instants
 
@@ -34,6 +35,7 @@ func newStore(shards int, epoch time.Time) *store {
 		instances: map[uuid.UUID]*instance{},
 		listeners: map[*listener]struct{}{},
 		limits:    map[string]*backend.StoredLimit{},
+		signals:   newSignals(),
 		space:     state.Space{Rules: state.Rules{KeepDone: true}},
 		epoch:     epoch,
 	}

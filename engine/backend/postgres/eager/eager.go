@@ -12,6 +12,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
+	"pulley/internal/signalstore"
 )
 
 //go:embed migrations/*.sql
@@ -58,6 +59,7 @@ type Config struct {
 type Backend struct {
 	pgstore.SweptBase
 	schedulestore.Table
+	signalstore.SignalTable
 	store   *pgstore.Store
 	sweeper *pgstore.Sweeper
 	mu      sync.Mutex
@@ -84,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // On returns a backend on an open store. It is for the simulator: a program outside of this module cannot have such a store.
 func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
-	return &Backend{SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
+	return &Backend{SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), SignalTable: signalstore.On(store), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
 }
 
 // endsCleanly reports whether no other node run can be open when an instance completes.

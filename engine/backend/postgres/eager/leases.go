@@ -3,6 +3,7 @@ package eager
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,27 +20,55 @@ func (b *Backend) Renew(ctx context.Context, shard int, held []backend.Lease, gr
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return nil, err
 	}
-	programs, err := b.programs(ctx, shard, held)
+	keys := make([]backend.Key, len(held))
+	for i, l := range held {
+		keys[i] = l.Key
+	}
+	keys, err := b.placed(ctx, shard, keys)
 	if err != nil {
 		return nil, postgres.Explain(err)
 	}
 	placed := make([]backend.Lease, len(held))
 	for i, l := range held {
-		placed[i] = l
-		if p := programs[l.Key.Instance]; p != nil {
-			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
-		}
+		placed[i] = backend.Lease{Key: keys[i], Token: l.Token}
 	}
 	return b.Base.Renew(ctx, shard, placed, grant)
 }
 
-func (b *Backend) programs(ctx context.Context, shard int, held []backend.Lease) (map[uuid.UUID]*plan.Program, error) {
+// MakeDue implements backend.Signaler.
+func (b *Backend) MakeDue(ctx context.Context, shard int, keys []backend.Key) ([]bool, error) {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return nil, err
+	}
+	keys, err := b.placed(ctx, shard, keys)
+	if err != nil {
+		return nil, postgres.Explain(err)
+	}
+	return b.Base.MakeDue(ctx, shard, keys)
+}
+
+// placed returns keys whose paths are the places of rows. Those of unknown instances stay as they are.
+func (b *Backend) placed(ctx context.Context, shard int, keys []backend.Key) ([]backend.Key, error) {
+	programs, err := b.programs(ctx, shard, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(keys)
+	for i, key := range keys {
+		if p := programs[key.Instance]; p != nil {
+			out[i].Run.Path = b.shape(p).run(key.Run)
+		}
+	}
+	return out, nil
+}
+
+func (b *Backend) programs(ctx context.Context, shard int, keys []backend.Key) (map[uuid.UUID]*plan.Program, error) {
 	out := map[uuid.UUID]*plan.Program{}
 	var ids [][16]byte
-	for _, l := range held {
-		if _, ok := out[l.Key.Instance]; !ok {
-			out[l.Key.Instance] = nil
-			ids = append(ids, l.Key.Instance)
+	for _, key := range keys {
+		if _, ok := out[key.Instance]; !ok {
+			out[key.Instance] = nil
+			ids = append(ids, key.Instance)
 		}
 	}
 	rows, err := b.store.Pool.Query(ctx, workflowsSQL, shard, ids)

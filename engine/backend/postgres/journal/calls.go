@@ -308,6 +308,47 @@ func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, g
 	return nil
 }
 
+// MakeDue implements backend.Signaler.
+func (b *Backend) MakeDue(ctx context.Context, shard int, keys []backend.Key) ([]bool, error) {
+	if err := b.check(ctx, shard, backend.Grant{}); err != nil {
+		return nil, err
+	}
+	open := make([]bool, len(keys))
+	err := b.anywhere(ctx, shard, acquireLate,
+		func(sh *shardState) error {
+			sh.makeDue(keys, open)
+			return nil
+		},
+		func(s *ownership.ShardView) error {
+			answer, err := b.forward(ctx, shard, forward.Request{Op: forward.MakeDue, Keys: keys}, s)
+			copy(open, answer.Held)
+			return err
+		})
+	return open, postgres.Explain(err)
+}
+
+// makeDue makes node runs due that wait, and notes which may be open: of an evicted instance, each may.
+func (sh *shardState) makeDue(keys []backend.Key, open []bool) {
+	now := sh.b.now()
+	for i, key := range keys {
+		if p := sh.evicted.by[key.Instance]; p != nil {
+			open[i] = true
+			sh.makeEvictedDue(p, key.Run)
+			continue
+		}
+		inst := sh.instances[key.Instance]
+		if inst == nil {
+			open[i] = sh.broken[key.Instance] != nil
+			continue
+		}
+		r, ok := inst.Runs.Get(state.OfRun(key.Run))
+		if open[i] = ok; ok && r.Place == state.Waiting && r.Due > now {
+			r.Due = now
+			sh.file(r)
+		}
+	}
+}
+
 // Sweep implements backend.Backend.
 func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, err error) {
 	if err := b.check(ctx, shard, backend.Grant{}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/state"
+	"pulley/engine/graph"
 )
 
 const (
@@ -33,8 +34,9 @@ const (
 
 type evictedInstance struct {
 	id     uuid.UUID
-	due    int64   // when its first node run is due, on the backend's clock
-	events []int64 // ascending seqs of its events, from its snapshot on if it has one
+	due    int64                      // when its first node run is due, on the backend's clock
+	events []int64                    // ascending seqs of its events, from its snapshot on if it has one
+	made   map[state.Address]struct{} // node runs that were made due since
 	pos    int
 }
 
@@ -280,6 +282,7 @@ func (sh *shardState) installReloaded(list []*evictedInstance) []*instance {
 			sh.space.Bytes += inst.size() - inst.Bytes
 			inst.Bytes = inst.size()
 			fresh = append(fresh, inst)
+			sh.applyDue(inst, p.made)
 			continue
 		}
 		if inst != nil {
@@ -290,6 +293,24 @@ func (sh *shardState) installReloaded(list []*evictedInstance) []*instance {
 		}
 	}
 	return fresh
+}
+
+// makeEvictedDue notes that a node run of an evicted instance is due, which reloads the instance.
+func (sh *shardState) makeEvictedDue(p *evictedInstance, run graph.Run) {
+	if p.made == nil {
+		p.made = map[state.Address]struct{}{}
+	}
+	p.made[state.OfRun(run)] = struct{}{}
+	p.due = min(p.due, sh.b.now())
+	sh.evicted.up(p.pos)
+}
+
+func (sh *shardState) applyDue(inst *instance, made map[state.Address]struct{}) {
+	for at := range made {
+		if r, ok := inst.Runs.Get(at); ok && r.Place == state.Waiting {
+			r.Due = min(r.Due, sh.b.now())
+		}
+	}
 }
 
 func (sh *shardState) readNamed(ctx context.Context, seqs []int64) ([]storedEvent, error) {

@@ -281,6 +281,35 @@ func TestEvictedAreKnown(t *testing.T) {
 	}
 }
 
+// TestEvictedIsMadeDue makes a returned node run of an evicted instance due, also twice: the instance is reloaded, and the node run
+// claimed, though its pause is long and is in the snapshot.
+func TestEvictedIsMadeDue(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cfg.Lease = time.Hour
+	b, other := w.open(), w.open()
+	task := w.launch(b, sequence)[0]
+	if held, err := b.Renew(w.ctx, 0, []backend.Lease{task.Lease}, backend.Grant{Owner: "test", Pause: time.Hour}); err != nil || !held[0] {
+		t.Fatalf("returning a lease: %v, %v", held, err)
+	}
+	if s := w.evictions(b); s.Evicted != 1 {
+		t.Fatalf("%+v; want it evicted", s)
+	}
+	for range 2 {
+		open, err := other.MakeDue(w.ctx, 0, []backend.Key{task.Lease.Key})
+		if err != nil || !open[0] {
+			t.Fatalf("open: %v, %v", open, err)
+		}
+	}
+	out, err := b.Claim(w.ctx, 0, granted(1))
+	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != task.Lease.Key {
+		t.Fatalf("claimed are %+v, %v", out.Tasks, err)
+	}
+	w.complete(b, ran(out.Tasks[0]))
+	if open, err := other.MakeDue(w.ctx, 0, []backend.Key{task.Lease.Key}); err != nil || open[0] {
+		t.Errorf("what is over is open: %v, %v", open, err)
+	}
+}
+
 func TestCancelOfEvictedFails(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))

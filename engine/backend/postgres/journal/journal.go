@@ -21,6 +21,7 @@ import (
 	"pulley/internal/limitstore"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
+	"pulley/internal/signalstore"
 )
 
 //go:embed migrations/*.sql
@@ -127,6 +128,7 @@ func (c Config) withDefaults() Config {
 // Backend is the journal; see the package comment.
 type Backend struct {
 	schedulestore.Table
+	signalstore.SignalTable
 	limitstore.LimitTable
 	store         server
 	desk          *forward.Forwarder
@@ -187,7 +189,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, postgres.Explain(err)
 	}
 	b := newBackend(cfg, journalstore.Host{Store: store, Pool: poolOf(store), Clock: store.Clock})
-	b.Table, b.LimitTable = schedulestore.On(store), limitstore.On(store)
+	b.Table, b.LimitTable, b.SignalTable = schedulestore.On(store), limitstore.On(store), signalstore.On(store)
 	return b, nil
 }
 

@@ -127,6 +127,10 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req forward.Request, 
 	case forward.Renew:
 		r.Held = make([]bool, len(req.Leases))
 		err = sh.renewLeases(ctx, req.Leases, req.Grant, r.Held)
+	case forward.MakeDue:
+		r.Held = make([]bool, len(req.Keys))
+		sh.makeDue(req.Keys, r.Held)
+		b.wakeAll()
 	case forward.Sweep:
 		r.Swept, err = sh.sweep(ctx)
 	case forward.Cancel:

@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
+	"pulley/internal/signalstore"
 )
 
 //go:embed migrations/*.sql
@@ -84,6 +85,7 @@ type Config struct {
 type Backend struct {
 	pgstore.Base
 	schedulestore.Table
+	signalstore.SignalTable
 	store  *pgstore.Store
 	scan   Scan
 	missed []atomic.Bool // by shard: something may have been committed without a scan
@@ -123,7 +125,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // module cannot have such a store.
 func On(store *pgstore.Store, cfg Config) *Backend {
 	b := &Backend{
-		Base: pgstore.NewBase(store, ledger, "ledger", "arrivals", "inbox"), Table: schedulestore.On(store), store: store,
+		Base: pgstore.NewBase(store, ledger, "ledger", "arrivals", "inbox"), Table: schedulestore.On(store), SignalTable: signalstore.On(store), store: store,
 		scan: cmp.Or(cfg.Scan, ScanApp), missed: make([]atomic.Bool, store.Shards()),
 	}
 	for shard := range b.missed {

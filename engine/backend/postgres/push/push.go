@@ -16,6 +16,7 @@ import (
 	"pulley/internal/limitstore"
 	"pulley/internal/pgstore"
 	"pulley/internal/schedulestore"
+	"pulley/internal/signalstore"
 )
 
 //go:embed migrations/*.sql
@@ -62,6 +63,7 @@ type Config struct {
 type Backend struct {
 	pgstore.SweptBase
 	schedulestore.Table
+	signalstore.SignalTable
 	limitstore.LimitTable
 	store   *pgstore.Store
 	sweeper *pgstore.Sweeper
@@ -93,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
 	return &Backend{
-		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), LimitTable: limitstore.On(store), store: store, sweeper: sweeper,
+		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), SignalTable: signalstore.On(store), LimitTable: limitstore.On(store), store: store, sweeper: sweeper,
 		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
 	}
 }

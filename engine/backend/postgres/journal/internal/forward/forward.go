@@ -33,6 +33,7 @@ const (
 	Claim    Operation = "claim"
 	Complete Operation = "complete"
 	Renew    Operation = "renew"
+	MakeDue  Operation = "make_due"
 	Sweep    Operation = "sweep"
 	Cancel   Operation = "cancel"
 	Inspect  Operation = "inspect"
@@ -44,6 +45,7 @@ type Request struct {
 	Grant       backend.Grant   `json:"grant"`
 	Completions []Completion    `json:"completions,omitempty"`
 	Leases      []backend.Lease `json:"leases,omitempty"`
+	Keys        []backend.Key   `json:"keys,omitempty"`
 	IDs         []uuid.UUID     `json:"ids,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	Most        int             `json:"most,omitempty"` // to inspect: node runs and barriers

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/cmd/pulley/console"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
+	"pulley/internal/pgtest"
+)
+
+const approval = `fn main(input: [], output: [by]):
+    by = @wait_signal(name="approved")
+`
+
+func TestSignalMistakes(t *testing.T) {
+	t.Parallel()
+	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
+	do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+	id := strings.TrimSpace(do("submit", file(t, "approval.ir", approval)).out)
+	for want, args := range map[string][]string{
+		`id "order 17": this is not a UUID such as`:                                           {"order 17", "approved"},
+		`--value "yes": this is no JSON; a text needs quotation marks, as in --value '"yes"'`: {id, "approved", "--value", "yes"},
+		`the name of a signal is "a\x1bb"; give one of printable text`:                        {id, "a\x1bb"},
+		"there is no instance 0b9e3a52-0d5b-7c64-9d5e-3f2f2f1f0a01 in schema":                 {"0b9e3a52-0d5b-7c64-9d5e-3f2f2f1f0a01", "approved"},
+		"--timeout 0s: choose a positive time, such as 30s":                                   {id, "approved", "--timeout", "0s"},
+		"backend memory keeps nothing for another command; choose another backend":            {id, "approved", "--backend", "memory"},
+	} {
+		got := do(append([]string{"signal"}, args...)...)
+		if got.code != console.ExitUsage || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+		wantLine(t, got.err, want)
+	}
+}
+
+// A signal that is sent before pulley work begins, and its repetition, end a wait, on which pulley why had its sentence.
+func TestSignalOfWork(t *testing.T) {
+	t.Parallel()
+	for _, design := range []string{"push", "journal", "eager", "pull"} {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			where := []string{"--dsn", pgtest.DSN(t), "--backend", design, "--schema", pgtest.SchemaOf(t, design)}
+			do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+			prog := file(t, "approval.ir", approval)
+			early, late := strings.TrimSpace(do("submit", prog).out), strings.TrimSpace(do("submit", prog).out)
+			for _, want := range []string{"sent\n", "was there: a signal with this key was sent before\n"} {
+				if got := do("signal", early, "approved", "--value", `{"by": "Ada"}`, "--key", "1"); got != (result{out: want}) {
+					t.Errorf("%+v", got)
+				}
+			}
+			cmd := raceCommand(t, append([]string{"work", "--idle-exit", "5s"}, where...)...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+			defer cancel()
+			why := result{}
+			for range pause.Tries(ctx, 50*time.Millisecond) {
+				if why = do("why", late); strings.Contains(why.out, `It waits for signal "approved" since `) {
+					break
+				}
+			}
+			if !strings.HasSuffix(why.out, ", at wait_signal (attempt 1).\n") {
+				t.Errorf("%+v", why)
+			}
+			if got := do("signal", late, "approved", "--format", "json"); got.code != 0 || !strings.Contains(got.out, `"created": true`) {
+				t.Errorf("%+v", got)
+			}
+			for id, want := range map[string]string{early: "completed: {\"by\":\"Ada\"}\n", late: "completed: null\n"} {
+				if got := do("wait", id); got.out != want {
+					t.Errorf("%+v, want %s", got, want)
+				}
+			}
+			got := do("signal", late, "approved")
+			if got.code != console.ExitFailed || got.out != "" {
+				t.Errorf("%+v", got)
+			}
+			wantLine(t, got.err, "instance "+late+": the instance has ended: it is completed")
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

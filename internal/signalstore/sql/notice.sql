@@ -1,0 +1,30 @@
+-- Makes the waits due that due signals are for, and returns the instances of signals that are old. Those are looked at again after
+-- some hours. Rows are locked in the order in which a wait takes a signal: first waits. A locked signal stays due. $1 most.
+WITH due AS MATERIALIZED (
+    SELECT s.seq, s.instance_id, s.name
+    FROM signals s
+    WHERE s.due_at <= statement_timestamp()
+    ORDER BY s.due_at
+    LIMIT $1
+), waiting AS MATERIALIZED (
+    SELECT w.instance_id, w.node, w.path
+    FROM signal_waits w
+    WHERE (w.instance_id, w.name) IN (SELECT d.instance_id, d.name FROM due d) AND w.signal IS NULL AND NOT w.timed_out
+    ORDER BY w.instance_id, w.node, w.path
+    FOR UPDATE
+), woken AS (
+    UPDATE signal_waits w
+    SET due_at = statement_timestamp()
+    FROM waiting v
+    WHERE w.instance_id = v.instance_id AND w.node = v.node AND w.path = v.path
+), locked AS MATERIALIZED (
+    SELECT s.seq
+    FROM (SELECT count(*) FROM waiting) first
+    CROSS JOIN due d
+    CROSS JOIN LATERAL (SELECT s.seq FROM signals s WHERE s.seq = d.seq FOR UPDATE SKIP LOCKED) s
+)
+UPDATE signals s
+SET due_at = clock_timestamp() + interval '6 hours'
+FROM locked l
+WHERE s.seq = l.seq
+RETURNING s.instance_id, s.sent_at < clock_timestamp() - interval '1 hour'
