@@ -99,13 +99,14 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject, bench/measure
 //	reports/record             | the schema of results, units in its names                      | internal/cause
-//	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
+//	reports/serve              | shows records, or instances of a store, to a browser             | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports/units              | numbers and times as people read them                          | –
 //	reports/diagram            | lays out graphs in layers                                      | –
 //	reports/chart              | draws figures for pages, papers and terminals                  | reports/diagram, reports/record, reports/units
 //	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
 //	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
 //	reports/verdicts           | pages on chaos, simulations, forecasts, nights and claims      | bench/claim, reports/page, reports/record, internal/plural
+//	reports/instances          | pages on instances of a store                                  | bench/outline, engine/inspect, reports/serve
 //	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/claim, bench/histogram
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
@@ -227,6 +228,7 @@
 //	internal/browsertest       | internal/pause, internal/procenv
 //	internal/pgbouncer         | engine, engine/backend/backendtest, engine/backend/designs, internal/pgdial
 //	reports/serve              | internal/browsertest
+//	reports/instances          | engine/backend/designs, internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

@@ -113,7 +113,7 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// A wait that was cancelled takes no signal from one that goes on.
+// A wait that was cancelled takes no signal from one that continues.
 func TestSignalAfterCanceledWait(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		store := s.open()

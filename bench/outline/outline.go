@@ -23,8 +23,11 @@ const (
 // out, but for branches and the heads of loops; what follows them follows what came before. Nodes of the same action with the same
 // neighbours are one, and so are those of the same action in a row. If that leaves too many, nodes of the same action at the same
 // distance from the input are one, then all at that distance, then those of neighbouring distances.
-func Of(g *graph.Graph, runs map[graph.NodeID]int) *record.Graph {
-	o := contract(g, runs)
+func Of(g *graph.Graph, runs map[graph.NodeID]int) *record.Graph { return Marked(g, runs, nil) }
+
+// Marked is Of with marks behind the names of some nodes. Nodes with different marks are not alike.
+func Marked(g *graph.Graph, runs map[graph.NodeID]int, marks map[graph.NodeID]string) *record.Graph {
+	o := contract(g, runs, marks)
 	o.merge(o.alike())
 	o.merge(o.inRow())
 	for _, coarser := range []func(*outline) []string{byLevel, anyOfLevel, nearLevels} {
@@ -55,7 +58,7 @@ func kept(g *graph.Graph, n *graph.Node) bool {
 	return g.Frontier(n)
 }
 
-func contract(g *graph.Graph, runs map[graph.NodeID]int) *outline {
+func contract(g *graph.Graph, runs map[graph.NodeID]int, marks map[graph.NodeID]string) *outline {
 	o := &outline{}
 	at := map[graph.NodeID]int{}
 	for _, n := range g.Nodes {
@@ -65,6 +68,9 @@ func contract(g *graph.Graph, runs map[graph.NodeID]int) *outline {
 		name := n.Name
 		if n.Action != "" {
 			name = n.Action
+		}
+		if mark := marks[n.ID]; mark != "" {
+			name += " " + mark
 		}
 		at[n.ID] = len(o.nodes)
 		o.nodes = append(o.nodes, node{record.GraphNode{Name: name, Kind: string(n.Kind), Waits: g.Waits(n), Nodes: 1, Runs: runs[n.ID]}, map[string]bool{name: true}})

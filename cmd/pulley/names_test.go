@@ -128,7 +128,7 @@ func TestSpellings(t *testing.T) {
 					t.Errorf("%s has -%c", child.FullPath(), f.Short)
 				}
 				kind := f.Target.Type().String()
-				if before := kinds[f.Name]; before != "" && before != kind && f.Name != "trace" && f.Name != "only" && f.Name != "run" {
+				if before := kinds[f.Name]; before != "" && before != kind && f.Name != "trace" && f.Name != "only" && f.Name != "run" && f.Name != "instances" {
 					t.Errorf("--%s is a %s in %s, and a %s elsewhere", f.Name, kind, child.FullPath(), before)
 				}
 				kinds[f.Name] = kind

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/pgtest"
 )
 
 // startServer starts a pulley serve, and returns its address when it has printed it.
@@ -136,5 +137,30 @@ func TestServeMistakes(t *testing.T) {
 		if got.code != console.ExitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) || got.out != "" {
 			t.Errorf("%v: exit status %d, %q, want one line with %q", args, got.code, got.err, want)
 		}
+	}
+}
+
+// pulley serve --instances shows a store's instances, and refuses what does not go with that.
+func TestServeInstances(t *testing.T) {
+	t.Parallel()
+	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
+	id := strings.TrimSpace(call(t, nil, append([]string{"submit", file(t, "approval.ir", approval)}, where...)...).out)
+	address, _ := startServer(t, raceCommand(t, append([]string{"serve", "--instances", "--listen", "127.0.0.1:0"}, where...)...))
+	for path, want := range map[string]string{"": "/instance/" + id, "instance/" + id: "It waits for an engine to take @wait_signal", "instance/x": "there is no such instance"} {
+		if _, text := get(t, http.DefaultClient, address+path); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s", path, want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"--dsn and --schema are for --instances":                                  {"--schema", "x"},
+		"runs: --instances shows a store, and no directory; leave one out":        {"runs", "--instances"},
+		"backend memory keeps nothing for another command; choose another":        {"--instances", "--backend", "memory", "--dsn", where[1]},
+		"schema nobody_was_here: there is no such schema; --schema and --backend": {"--instances", "--dsn", where[1], "--schema", "nobody_was_here"},
+	} {
+		got := call(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+		if got.code != console.ExitUsage || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+		wantLine(t, got.err, want)
 	}
 }

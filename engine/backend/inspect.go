@@ -20,6 +20,24 @@ type Inspector interface {
 	List(ctx context.Context, f Filter) (Page, error)
 }
 
+// InspectWhole is Inspector.Inspect, with the limits of the store and the waits for signals of a running instance, if the backend has
+// such.
+func InspectWhole(ctx context.Context, store Inspector, id uuid.UUID, most int) (Snapshot, error) {
+	s, err := store.Inspect(ctx, id, most)
+	if err != nil || s.Status != Running {
+		return s, err
+	}
+	if limiter, ok := store.(Limiter); ok {
+		if s.Limits, _, err = limiter.Limits(ctx); err != nil {
+			return s, err
+		}
+	}
+	if signaler, ok := store.(Signaler); ok {
+		s.Waits, _, err = signaler.Signals(ctx, id, most)
+	}
+	return s, err
+}
+
 // Snapshot is what a store has of an instance at one moment.
 type Snapshot struct {
 	Instance

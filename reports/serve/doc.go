@@ -1,6 +1,8 @@
 // Package serve shows the runs below a directory to a browser: a list, the report of each, two in comparison, and a run in progress
 // as it proceeds.
 //
+// In place of runs it can show the instances of a store: what is shown of them, [Config.Instances] decides.
+//
 // It only reads. A report is laid out when it is asked for, and kept as long as the files of its record stay the same. Nothing
 // outside of the directory is read: neither through "..", nor through a symbolic link, which counts as no file here.
 //

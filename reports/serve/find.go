@@ -70,6 +70,13 @@ type tree struct {
 	most bounds
 }
 
+func (t tree) close() error {
+	if t.root == nil {
+		return nil
+	}
+	return t.root.Close()
+}
+
 // findings are the runs below a directory, the newest first.
 type findings struct {
 	runs    []*run

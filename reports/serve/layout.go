@@ -87,7 +87,10 @@ func safely(f func() (*page.Page, error)) (p *page.Page, err error) {
 
 // inside is an error in one line, without the path of the directory.
 func (s *Server) inside(err error) string {
-	text := strings.ReplaceAll(err.Error(), filepath.Clean(s.cfg.Dir)+string(filepath.Separator), "")
+	text := err.Error()
+	if s.cfg.Dir != "" {
+		text = strings.ReplaceAll(text, filepath.Clean(s.cfg.Dir)+string(filepath.Separator), "")
+	}
 	return live.Clip(live.Clean(text), 500)
 }
 
@@ -152,6 +155,16 @@ func (s *Server) page(w http.ResponseWriter, q *http.Request, key string, open f
 		}
 	}
 	send(w, page.Policy(), html)
+}
+
+// write answers with a page that is not kept.
+func (s *Server) write(w http.ResponseWriter, p *page.Page, above []page.Link) {
+	var b bytes.Buffer
+	if err := p.WriteServed(&b, above); err != nil {
+		refuse(w, http.StatusUnprocessableEntity, s.inside(err))
+		return
+	}
+	send(w, page.Policy(), b.Bytes())
 }
 
 // send answers with HTML.

@@ -18,11 +18,11 @@ import (
 	"pulley/reports/units"
 )
 
-//go:embed list.html.tmpl live.html.tmpl serve.css live.js
+//go:embed list.html.tmpl live.html.tmpl instances.html.tmpl serve.css live.js
 var files embed.FS
 
 var (
-	templates = template.Must(template.ParseFS(files, "list.html.tmpl", "live.html.tmpl"))
+	templates = template.Must(template.ParseFS(files, "list.html.tmpl", "live.html.tmpl", "instances.html.tmpl"))
 	style     = page.Style() + mustRead("serve.css")
 	liveJS    = mustRead("live.js")
 )

@@ -20,8 +20,10 @@ import (
 
 // Config is what is served, and to whom.
 type Config struct {
-	// Dir is the directory with the runs.
+	// Dir is the directory with the runs. It is not used with Instances.
 	Dir string
+	// Instances are shown in place of runs. Nil: none.
+	Instances Instances
 	// Address is HOST:PORT, as the server listens.
 	Address string
 	// Token must be known to who connects. It may be empty on a loopback address only.
@@ -93,6 +95,30 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this machine's addresses: %w", err)
 	}
+	root, err := cfg.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, tree: tree{root: root, now: time.Now, most: usualBounds}, open: reports.Open, token: cfg.Token, cookie: cookieOf(cfg.Token), cookieName: "pulley_" + port, names: names,
+		times: usual, connections: connectionsMost, renders: make(chan struct{}, rendersMost), streams: make(chan struct{}, streamsMost),
+		pages: newCache[[]byte](pagesMost), heads: newCache[head](headsMost),
+	}
+	for _, name := range cfg.Names {
+		if name == "" || strings.ContainsAny(name, "/: \t") {
+			return nil, errors.Join(fmt.Errorf("the name %q: write it without a scheme or a port", name), s.tree.close())
+		}
+		s.names = append(s.names, strings.ToLower(name))
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// openRoot opens the directory. With instances there is none.
+func (cfg Config) openRoot() (*os.Root, error) {
+	if cfg.Instances != nil {
+		return nil, nil
+	}
 	if info, err := os.Stat(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("%s: %w; name a directory with what commands wrote to --out", cfg.Dir, cause.Of(err))
 	} else if !info.IsDir() {
@@ -102,35 +128,28 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Dir, cause.Of(err))
 	}
-	s := &Server{
-		cfg: cfg, tree: tree{root: root, now: time.Now, most: usualBounds}, open: reports.Open, token: cfg.Token, cookie: cookieOf(cfg.Token), cookieName: "pulley_" + port, names: names,
-		times: usual, connections: connectionsMost, renders: make(chan struct{}, rendersMost), streams: make(chan struct{}, streamsMost),
-		pages: newCache[[]byte](pagesMost), heads: newCache[head](headsMost),
-	}
-	for _, name := range cfg.Names {
-		if name == "" || strings.ContainsAny(name, "/: \t") {
-			return nil, errors.Join(fmt.Errorf("the name %q: write it without a scheme or a port", name), root.Close())
-		}
-		s.names = append(s.names, strings.ToLower(name))
-	}
-	s.stopping, s.stop = context.WithCancel(context.Background())
-	return s, nil
+	return root, nil
 }
 
 // Close ends streams, and closes the directory.
 func (s *Server) Close() error {
 	s.stop()
-	return s.tree.root.Close()
+	return s.tree.close()
 }
 
 // Handler answers requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
-	mux.HandleFunc("GET /run/{path...}", s.report)
-	mux.HandleFunc("GET /live/{path...}", s.live)
-	mux.HandleFunc("GET /events/{path...}", s.events)
-	mux.HandleFunc("GET /beside", s.beside)
+	if s.cfg.Instances != nil {
+		mux.HandleFunc("GET /{$}", s.instances)
+		mux.HandleFunc("GET /instance/{id}", s.instance)
+	} else {
+		mux.HandleFunc("GET /{$}", s.list)
+		mux.HandleFunc("GET /run/{path...}", s.report)
+		mux.HandleFunc("GET /live/{path...}", s.live)
+		mux.HandleFunc("GET /events/{path...}", s.events)
+		mux.HandleFunc("GET /beside", s.beside)
+	}
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "there is no such page") })
 	return s.logged(s.guard(mux))
 }

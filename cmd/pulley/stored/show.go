@@ -151,7 +151,7 @@ func shownOf(s backend.Snapshot) shown {
 	g := s.Program.Graph()
 	for _, n := range g.Nodes {
 		one := shownNode{Name: n.Name, Kind: n.Kind, Action: n.Action, Ways: []string{}}
-		one.Running, one.Waiting = openAt(s, n.ID)
+		one.Running, one.Waiting = inspect.OpenAt(s, n.ID)
 		if s.Done != nil {
 			one.Done = new(s.Done[n.ID])
 		}
@@ -170,19 +170,6 @@ func workflowOf(s backend.Snapshot) string {
 		return ""
 	}
 	return s.Program.Graph().Name
-}
-
-func openAt(s backend.Snapshot, id graph.NodeID) (running, waiting int) {
-	for _, r := range s.Runs {
-		switch {
-		case r.Run.Node != id:
-		case r.Leased && r.Due.After(s.Now):
-			running++
-		default:
-			waiting++
-		}
-	}
-	return running, waiting
 }
 
 // Bounds of what is shown of values and node runs.
@@ -216,7 +203,7 @@ func drawn(s backend.Snapshot) string {
 	}
 	line("why", console.OneLine(e.Sentence))
 	if s.Program != nil {
-		b.WriteString("\n" + cleanLines(s.Program.Graph().TextWith(func(n *graph.Node) string { return standing(s, n) })))
+		b.WriteString("\n" + cleanLines(s.Program.Graph().TextWith(func(n *graph.Node) string { return inspect.Standing(s, n) })))
 	}
 	if len(s.Runs) > 0 {
 		b.WriteString("\n" + openRuns(e))
@@ -232,33 +219,6 @@ func cleanLines(text string) string {
 		b.WriteString(line[:indent] + console.OneLine(line) + "\n")
 	}
 	return b.String()
-}
-
-func standing(s backend.Snapshot, n *graph.Node) string {
-	var parts []string
-	running, waiting := openAt(s, n.ID)
-	if done := s.Done[n.ID]; done > 0 {
-		parts = append(parts, strconv.Itoa(done)+" done")
-	}
-	if running > 0 {
-		parts = append(parts, strconv.Itoa(running)+" running")
-	}
-	if waiting > 0 {
-		parts = append(parts, strconv.Itoa(waiting)+" waiting")
-	}
-	for _, bar := range s.Barriers {
-		if bar.Run.Node == n.ID && len(parts) < 4 {
-			parts = append(parts, arrived(bar))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func arrived(b backend.OpenBarrier) string {
-	if b.Required == 0 {
-		return strconv.Itoa(b.Completed) + " arrived"
-	}
-	return fmt.Sprintf("%d of %d arrived", b.Completed, b.Required)
 }
 
 func openRuns(e inspect.Explanation) string {

@@ -86,15 +86,7 @@ func inspected(flags *console.StoreFlags, timeout time.Duration, text, applicati
 	ctx, stop := console.Interruptible()
 	defer stop()
 	err = withInspector(ctx, flags, timeout, application, func(ctx context.Context, store backend.Inspector) (err error) {
-		if s, err = store.Inspect(ctx, id, openMost); err != nil {
-			return err
-		}
-		if limiter, ok := store.(backend.Limiter); ok && s.Status == backend.Running {
-			s.Limits, _, err = limiter.Limits(ctx)
-		}
-		if signaler, ok := store.(backend.Signaler); err == nil && ok && s.Status == backend.Running {
-			s.Waits, _, err = signaler.Signals(ctx, id, openMost)
-		}
+		s, err = backend.InspectWhole(ctx, store, id, openMost)
 		return err
 	})
 	if err == nil && s.Status == "" || errors.Is(err, errNoSchema) {
