@@ -77,6 +77,7 @@ type Config struct {
 	LimitTurn time.Duration
 
 	// Signals makes the engine run worker.WaitSignal, with which workflows wait for signals, and wake node runs whose signals have come.
+	// Without it, the action is unknown: the attempt fails, or is left to other engines with LeaveUnknown.
 	// New fails if the backend is no backend.Signaler, or if Workers do not know the action.
 	Signals bool
 
@@ -208,7 +209,8 @@ func (c Config) dispatch() dispatch.Config {
 	}
 	var knows func(string) bool
 	if c.LeaveUnknown {
-		knows = c.Workers.(worker.Knower).Knows
+		known := c.Workers.(worker.Knower)
+		knows = func(action string) bool { return known.Knows(action) && (c.Signals || action != worker.WaitSignal) }
 	}
 	return dispatch.Config{
 		Knows: knows,

@@ -183,6 +183,22 @@ func TestSignalMistakes(t *testing.T) {
 	}
 }
 
+// An engine without signals leaves a wait to engines that have them, if it leaves what it does not know.
+func TestSignalsAreLeftToOthers(t *testing.T) {
+	s := newSite(t, designs.Durable()[0])
+	problems := make(chan string, 100)
+	without := s.host(s.open(), engine.Config{LeaveUnknown: true, Observer: engine.Observer{Problem: func(err error) { problems <- err.Error() }}})
+	id := s.submitted(without, program(t, "fn main(input: [], output: [x]):\n    x = @wait_signal(name=\"go\")\n", ir.Limits{}), "{}")
+	if said := <-problems; !strings.Contains(said, "action wait_signal") || !strings.Contains(said, "does not have the action") {
+		t.Error(said)
+	}
+	with := s.host(s.open(), engine.Config{Signals: true})
+	s.send(with, id, "go", "7", "", true)
+	s.wantEnd(with, id, "7")
+	s.stop(with)
+	s.stop(without)
+}
+
 // The child process runs an engine with signals until its input ends.
 func TestChildSignals(t *testing.T) {
 	store := openInChild(t, time.Second)
