@@ -27,6 +27,7 @@ type world struct {
 	calls int
 
 	sendAt int  // the call before which the signal is sent; 0: none
+	looks  bool // another engine takes a turn when it is sent
 	dieAt  int  // the call at which the engine dies; 0: none
 	late   bool // it dies after the call's effect
 }
@@ -60,6 +61,12 @@ func (w *world) at(call func() error) error {
 	w.calls++
 	if w.calls == w.sendAt {
 		w.send()
+		if w.looks {
+			other := Keeper{Store: w.Backend, Owner: "other", Hold: hold}
+			if _, _, err := other.Turn(w.t.Context()); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	}
 	if w.calls == w.dieAt && !w.late {
 		return errDied
@@ -172,10 +179,10 @@ func TestSignalIsNeverLate(t *testing.T) {
 	cases := 0
 	for sendAt := 1; sendAt <= 12; sendAt++ {
 		for dieAt := 0; dieAt <= sendAt+8; dieAt++ {
-			for _, late := range []bool{false, true} {
+			for flags := range 4 {
 				cases++
 				w := newWorld(t, one)
-				w.sendAt, w.dieAt, w.late = sendAt, dieAt, late
+				w.sendAt, w.dieAt, w.late, w.looks = sendAt, dieAt, flags&1 != 0, flags&2 != 0
 				in := w.runs(time.Duration(sendAt)*time.Second + 3*hold)
 				if string(in.Result) != "7" {
 					t.Fatalf("sent at call %d, died at call %d: %s, %+v", sendAt, dieAt, in.Result, in.Failure)
