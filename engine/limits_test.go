@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -54,22 +53,9 @@ func TestChildLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{
+	runInChild(t, engine.Config{
 		Backend: store, Workers: actions, Lease: limitedLease, Limits: true, MaxDeliveries: 100,
-		Observer: engine.Observer{Problem: func(err error) { fmt.Fprintln(os.Stderr, err) }},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		t.Error(err)
-	}
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // limitedChild is an engine in a process, and what it printed.

@@ -70,6 +70,25 @@ func openInChild(t *testing.T, lease time.Duration) backend.Backend {
 	return store
 }
 
+// runInChild runs an engine until the process' input ends.
+func runInChild(t *testing.T, cfg engine.Config) {
+	t.Helper()
+	cfg.Observer.Problem = func(err error) { fmt.Fprintln(os.Stderr, err) }
+	e, err := engine.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		t.Error(err)
+	}
+	if err := e.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // childRunning is a child process that runs a test on the site's store.
 func (s *site) childRunning(test string) *exec.Cmd {
 	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=30m")
@@ -88,22 +107,9 @@ func TestChildSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{
+	runInChild(t, engine.Config{
 		Backend: store, Workers: none, Lease: time.Second, Schedules: true, SchedulePoll: 200 * time.Millisecond,
-		Observer: engine.Observer{Problem: func(err error) { fmt.Fprintln(os.Stderr, err) }},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		t.Error(err)
-	}
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // Three processes share schedules of a second and less; two of them are killed. The database has one instance for each tick.

@@ -17,7 +17,7 @@ import (
 // Pauses between turns with signals: the longest, which is how late a signal is found of which no notification comes, and the least.
 const (
 	signalPoll  = 250 * time.Millisecond
-	signalPause = 20 * time.Millisecond
+	signalPause = 100 * time.Millisecond
 )
 
 var errNoSignals = errors.New("engine: Config.Signals is not set")
@@ -54,11 +54,15 @@ func (e *Engine) waitSignal(ctx context.Context, t backend.Task) (json.RawMessag
 		calling, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 		out, err := keeper.Wait(calling, t)
 		cancel()
-		if err == nil {
-			if out.Due {
-				signalOnce(e.wakes)
-			}
+		if out.Due {
+			signalOnce(e.wakes)
+		}
+		switch {
+		case err == nil:
 			return out.Result, out.Failure, out.Returned
+		case out.Returned:
+			e.cfg.Observer.problem(fmt.Errorf("instance %s: %w", t.Lease.Key.Instance, err))
+			return nil, nil, true
 		}
 		if ctx.Err() != nil { // the task is cancelled: its end is dropped
 			return nil, nil, true

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -209,22 +207,9 @@ func TestChildSignals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{
+	runInChild(t, engine.Config{
 		Backend: store, Workers: builtins, Lease: time.Second, Signals: true, MaxDeliveries: 100, Slots: 8,
-		Observer: engine.Observer{Problem: func(err error) { fmt.Fprintln(os.Stderr, err) }},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		t.Error(err)
-	}
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // Three processes run instances that wait for one signal after the other, while one of them after the other is killed, and senders

@@ -85,3 +85,13 @@ func TestSignalOfWork(t *testing.T) {
 		})
 	}
 }
+
+// An action of that name in a file of one's own replaces the built-in one.
+func TestOwnActionNamedAsTheWait(t *testing.T) {
+	t.Parallel()
+	actions := file(t, "actions.yaml", "actions:\n  wait_signal: {process: [echo, '\"mine\"']}\n")
+	got := call(t, nil, "run", file(t, "approval.ir", approval), "--backend", "memory", "--actions", actions)
+	if got.code != 0 || got.out != "completed: \"mine\"\n" {
+		t.Errorf("%+v", got)
+	}
+}

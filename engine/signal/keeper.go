@@ -39,7 +39,7 @@ type Outcome struct {
 }
 
 // Wait handles a leased task of Action: it completes if the signal is there or the time is over, and otherwise returns the task to
-// the store. After an error it may be called again, while the lease lasts.
+// the store. After an error it may be called again, while the lease lasts, unless the task was returned: then the error needs nothing.
 func (k *Keeper) Wait(ctx context.Context, t backend.Task) (out Outcome, err error) {
 	name, err := nameOf(t.Args)
 	if err != nil {
@@ -81,9 +81,9 @@ func (k *Keeper) returnTask(ctx context.Context, w backend.SignalWait, pause tim
 	}
 	out.Returned = true
 	if out.Due, err = k.Store.RestWait(ctx, w, pause+k.Hold); err != nil {
-		return out, nil // a turn continues after Hold
+		err = fmt.Errorf("looking once more for signal %q, left to a turn in %v: %w", w.Name, k.Hold, err)
 	}
-	return out, nil
+	return out, err
 }
 
 // Turn makes node runs due whose waits are, and removes what is left of those that are over. It reports whether it made some due, and

@@ -225,6 +225,21 @@ func TestWaitRests(t *testing.T) {
 	}
 }
 
+// The wait of a cancelled instance is removed when it is next due.
+func TestCanceledWaitIsRemoved(t *testing.T) {
+	w := newWorld(t, one)
+	w.step()
+	if _, err := w.Cancel(t.Context(), []uuid.UUID{w.id}, "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	for end := w.now.Add(rest + 2*hold); w.now.Before(end); w.now = w.now.Add(time.Second) {
+		w.step()
+	}
+	if waits, _, err := w.Signals(t.Context(), w.id, 10); err != nil || len(waits) > 0 {
+		t.Errorf("%d waits are left, %v", len(waits), err)
+	}
+}
+
 // The signals of an instance that has ended are removed some hours later.
 func TestSignalsOfEndedInstanceAreRemoved(t *testing.T) {
 	w := newWorld(t, "fn main(input: [], output: [x]):\n    x = 1\n")
