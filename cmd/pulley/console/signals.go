@@ -26,32 +26,29 @@ const signalGrace = time.Second
 
 // Interruptible returns a context that ends at the first terminating signal. After signalGrace signals have their default
 // effect again, so that a second one ends the program. A command calls it after reading its input, which no context could
-// interrupt. The returned function stops the handling of signals.
+// interrupt. The returned function stops the handling of signals, unless one came: then its grace lasts, since the command still has
+// to clean up and to say why it ended.
 func Interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	finish, done := make(chan struct{}), make(chan struct{})
+	finish, decided := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(done)
-		defer signal.Stop(signals)
 		select {
 		case s := <-signals:
 			sig, _ := s.(syscall.Signal)
 			cancel(&Interrupted{sig})
+			close(decided)
+			time.Sleep(signalGrace)
+			signal.Stop(signals)
 		case <-finish:
-			return
-		}
-		timer := time.NewTimer(signalGrace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-finish:
+			signal.Stop(signals)
+			close(decided)
 		}
 	}()
 	return ctx, sync.OnceFunc(func() {
 		close(finish)
-		<-done
+		<-decided
 		cancel(context.Canceled)
 	})
 }
