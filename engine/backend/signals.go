@@ -30,6 +30,9 @@ type Signaler interface {
 	// stored is false if the wait has another lease, or is not there.
 	TakeSignal(ctx context.Context, w SignalWait, hold time.Duration) (taken SignalWait, now time.Time, stored bool, err error)
 
+	// ReturnSignal removes a wait, unless it has another lease, and lets others take the signal that it has taken.
+	ReturnSignal(ctx context.Context, w SignalWait) error
+
 	// RestWait lets a wait be due after rest, unless it is due already, or a signal of its name is there. due reports that.
 	RestWait(ctx context.Context, w SignalWait, rest time.Duration) (due bool, err error)
 

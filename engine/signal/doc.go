@@ -17,5 +17,7 @@
 //     rests after its lease was returned, unless there is a signal by then; until it rests, it is due after Hold.
 //   - A wait outlives its node run, which has completed or was cancelled. It takes no signal any more, since only a delivery does, and
 //     the first turn with it removes it.
+//   - A delivery may take a signal when its node run was cancelled just before. So it looks at the node run afterwards, and returns the
+//     signal if that is over. If the engine is killed in between, the signal is lost, as if it had come before the cancellation.
 //   - What is left when an instance ends is removed by that turn, or, where there are only signals, some hours later.
 package signal

@@ -57,7 +57,7 @@ func (k *Keeper) Wait(ctx context.Context, t backend.Task) (out Outcome, err err
 	case !stored: // the task was delivered again
 		return Outcome{Returned: true}, nil
 	case w.State == backend.Received:
-		return Outcome{Result: w.Value}, nil
+		return k.keep(ctx, w)
 	case w.State == backend.TimedOut:
 		return k.failed(t, worker.TypeTimeout, fmt.Sprintf("no signal %q came within the timeout of %v", name, timeout)), nil
 	}
@@ -71,6 +71,23 @@ func (k *Keeper) Wait(ctx context.Context, t backend.Task) (out Outcome, err err
 func (k *Keeper) failed(t backend.Task, kind, message string) Outcome {
 	node := t.Program.Graph().Nodes[t.Lease.Key.Run.Node]
 	return Outcome{Failure: &plan.Failure{Type: kind, Message: message, Action: t.Action, Pos: node.Pos}}
+}
+
+// keep completes a wait that has a signal, unless its node run was cancelled before it took it: then the signal is for others.
+func (k *Keeper) keep(ctx context.Context, w backend.SignalWait) (out Outcome, err error) {
+	open, err := k.Store.MakeDue(ctx, backend.ShardOf(w.Lease.Key.Instance, k.Store.Shards()), []backend.Key{w.Lease.Key})
+	switch {
+	case err != nil:
+		return out, fmt.Errorf("looking whether the wait for signal %q was cancelled: %w", w.Name, err)
+	case open[0]:
+		return Outcome{Result: w.Value}, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.Hold) // the task's context ends with its lease
+	defer cancel()
+	if err := k.Store.ReturnSignal(ctx, w); err != nil {
+		return out, fmt.Errorf("returning signal %q, whose wait was cancelled: %w", w.Name, err)
+	}
+	return Outcome{Returned: true, Due: true}, nil
 }
 
 // returnTask returns a lease, after which it looks for a signal once more: of one that came before, the node run was not made due.

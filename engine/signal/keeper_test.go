@@ -30,6 +30,8 @@ type world struct {
 	looks  bool // another engine takes a turn when it is sent
 	dieAt  int  // the call at which the engine dies; 0: none
 	late   bool // it dies after the call's effect
+
+	before func() // is called before each call, which is counted already; nil: nothing
 }
 
 var errDied = errors.New("the engine died")
@@ -59,6 +61,9 @@ func (w *world) send() {
 // at makes a call, unless the engine dies before it.
 func (w *world) at(call func() error) error {
 	w.calls++
+	if w.before != nil {
+		w.before()
+	}
 	if w.calls == w.sendAt {
 		w.send()
 		if w.looks {
@@ -96,6 +101,10 @@ func (w *world) Renew(ctx context.Context, shard int, leases []backend.Lease, gr
 		return err
 	})
 	return held, err
+}
+
+func (w *world) ReturnSignal(ctx context.Context, s backend.SignalWait) error {
+	return w.at(func() error { return w.Backend.ReturnSignal(ctx, s) })
 }
 
 func (w *world) RestWait(ctx context.Context, s backend.SignalWait, rest time.Duration) (due bool, err error) {
@@ -237,6 +246,58 @@ func TestCanceledWaitIsRemoved(t *testing.T) {
 	}
 	if waits, _, err := w.Signals(t.Context(), w.id, 10); err != nil || len(waits) > 0 {
 		t.Errorf("%d waits are left, %v", len(waits), err)
+	}
+}
+
+// Wherever a node run is cancelled while it is delivered, another wait gets the signal.
+func TestSignalOutlivesACanceledWait(t *testing.T) {
+	t.Parallel()
+	for cancelAt := 1; cancelAt <= 6; cancelAt++ {
+		w := newWorld(t, `fn main(input: [], output: [x]):
+    try:
+        a, b = parallel:
+            @wait_signal(name="go")
+            @bad()
+        x = 0
+    except Bad:
+        x = @wait_signal(name="go")
+`)
+		ctx := t.Context()
+		grant := backend.Grant{Owner: "test", Max: 2, Lease: hold}
+		claimed, err := w.Claim(ctx, 0, grant)
+		if err != nil || len(claimed.Tasks) != 2 {
+			t.Fatalf("%+v, %v", claimed, err)
+		}
+		var wait, bad backend.Task
+		for _, task := range claimed.Tasks {
+			if task.Action == Action {
+				wait = task
+			} else {
+				bad = task
+			}
+		}
+		w.calls = 0
+		w.before = func() {
+			if w.calls != cancelAt {
+				return
+			}
+			failed := backend.Completion{Lease: bad.Lease, Program: bad.Program, Attempt: 1, Failure: &plan.Failure{Type: "Bad"}}
+			if out, err := w.Complete(ctx, 0, []backend.Completion{failed}, backend.Grant{Owner: "test"}); err != nil || out.Outcomes[0].Answer != backend.Applied {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			w.send()
+		}
+		k := Keeper{Store: w, Owner: "test", Hold: hold}
+		out, err := k.Wait(ctx, wait)
+		if w.calls < cancelAt { // there are no more calls
+			break
+		}
+		if w.before = func() {}; err != nil || !out.Returned {
+			t.Errorf("cancelled before call %d, it came to %+v, %v", cancelAt, out, err)
+		}
+		if in := w.runs(3 * hold); string(in.Result) != "7" {
+			t.Errorf("cancelled before call %d: %s, %+v", cancelAt, in.Result, in.Failure)
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ var (
 	restSQL string
 	//go:embed sql/take.sql
 	takeSQL string
+	//go:embed sql/return.sql
+	returnSQL string
 	//go:embed sql/store.sql
 	storeSQL string
 	//go:embed sql/send.sql
@@ -106,6 +108,14 @@ func (b SignalTable) TakeSignal(ctx context.Context, w backend.SignalWait, hold 
 	}
 	c.into(&w)
 	return w, now.UTC(), true, nil
+}
+
+// ReturnSignal implements backend.Signaler.
+func (b SignalTable) ReturnSignal(ctx context.Context, w backend.SignalWait) error {
+	if b.store == nil {
+		return errNoStore
+	}
+	return b.exec(ctx, "returning a signal", returnSQL, leaseOf(w)...)
 }
 
 // RestWait implements backend.Signaler.

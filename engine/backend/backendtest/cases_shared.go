@@ -287,6 +287,7 @@ func limitsAreSavedByVersion(r *rig) {
 
 var signalCases = []testCase{
 	{name: "signals are taken once", run: signalsAreTakenOnce},
+	{name: "signals are returned", run: signalsAreReturned},
 	{name: "signals wake waits", run: signalsWakeWaits},
 	{name: "node runs are made due", run: runsAreMadeDue},
 }
@@ -361,6 +362,43 @@ func signalsAreTakenOnce(r *rig) {
 	waits, _, err = store.Signals(r.ctx, instance, 100)
 	if r.must(err); len(waits) != 0 {
 		r.Errorf("%d waits are left of a removed instance", len(waits))
+	}
+}
+
+// A returned signal is the oldest again, and wakes the waits for it; only the lease that has it returns it.
+func signalsAreReturned(r *rig) {
+	store, instance := r.signaler(r.b), uuid.New()
+	one, two := waitOf(instance, 1, 10), waitOf(instance, 2, 11)
+	for i := range 2 {
+		_, err := store.SendSignal(r.ctx, backend.Signal{ID: uuid.New(), Instance: instance, Name: one.Name, Value: json.RawMessage(fmt.Sprint(i))})
+		r.must(err)
+	}
+	takes := func(w backend.SignalWait, want string) {
+		r.Helper()
+		if after, _, stored, err := store.TakeSignal(r.ctx, w, longLease); err != nil || !stored || string(after.Value) != want {
+			r.Errorf("a wait took %s, %t, %v; want %s", after.Value, stored, err, want)
+		}
+	}
+	for _, w := range []backend.SignalWait{one, two} {
+		r.must(store.StoreWait(r.ctx, w, 0, longLease))
+	}
+	takes(one, "0")
+	_, err := store.ClaimWaits(r.ctx, 10, longLease) // notices both signals
+	r.must(err)
+	late := one
+	late.Lease.Token--
+	r.must(store.ReturnSignal(r.ctx, late))
+	if _, sent, err := store.Signals(r.ctx, instance, 10); err != nil || len(sent) != 1 {
+		r.Errorf("an older lease returned a signal: %d are there, %v", len(sent), err)
+	}
+	r.must(store.ReturnSignal(r.ctx, one))
+	claimed, err := store.ClaimWaits(r.ctx, 10, longLease)
+	if r.must(err); len(claimed.Waits) != 1 || claimed.Waits[0].Lease != two.Lease {
+		r.Errorf("due are %+v, and not the wait for the returned signal", claimed.Waits)
+	}
+	takes(two, "0")
+	if _, _, stored, err := store.TakeSignal(r.ctx, one, longLease); err != nil || stored {
+		r.Errorf("a wait that has returned its signal is there: %v", err)
 	}
 }
 

@@ -162,6 +162,21 @@ func (b *Backend) TakeSignal(ctx context.Context, w backend.SignalWait, hold tim
 	return after, at, stored, err
 }
 
+// ReturnSignal implements backend.Signaler.
+func (b *Backend) ReturnSignal(ctx context.Context, w backend.SignalWait) error {
+	return b.withSignals(ctx, "return a signal", func(s *signals, _ time.Time) error {
+		one := s.wait(w)
+		if one == nil {
+			return nil
+		}
+		delete(s.waits, w.Lease.Key)
+		if one.taken != nil {
+			one.taken.taken, one.taken.isNew = false, true
+		}
+		return nil
+	})
+}
+
 // RestWait implements backend.Signaler.
 func (b *Backend) RestWait(ctx context.Context, w backend.SignalWait, rest time.Duration) (due bool, err error) {
 	err = b.withSignals(ctx, "rest a wait", func(s *signals, now time.Time) error {
