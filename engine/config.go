@@ -101,14 +101,19 @@ func (c *Config) now() time.Time {
 	return time.Now()
 }
 
+// OwnerOfProcess returns the default of Config.Owner: the host's name and the process id.
+func OwnerOfProcess() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
 // withDefaults replaces zero by the default, and a negative value that means none by zero.
 func (c Config) withDefaults() Config {
 	if c.Owner == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown host"
-		}
-		c.Owner = fmt.Sprintf("%s:%d", host, os.Getpid())
+		c.Owner = OwnerOfProcess()
 	}
 	c.Slots = cmp.Or(c.Slots, 64)
 	c.Prefetch = cmp.Or(c.Prefetch, c.Slots)

@@ -79,6 +79,7 @@
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/signal
 //	engine/metrics             | counts what an engine does, for Prometheus                     | engine
+//	engine/spans               | records what engines do, as spans of OpenTelemetry              | engine, internal/clip
 //	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker, internal/plural
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -210,6 +211,7 @@
 //	engine/dispatch            | engine/backend/memory
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/metrics             | engine/backend/memory
+//	engine/spans               | engine/backend/memory
 //	engine/inspect             | engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs

@@ -32,18 +32,20 @@ type workCmd struct {
 	Workers   int `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
 	Processes int `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
 	actionsLimits
-	IdleExit    time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
-	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
-	Retention   console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
-	Schedules   bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
-	Metrics     string        `placeholder:"HOST:PORT" help:"Serve numbers for Prometheus at /metrics of this address, such as 127.0.0.1:9187. Default: serve none."`
-	FailUnknown bool          `help:"Let attempts of actions that this process does not have fail as UnknownAction. Default: they are left to others that have them."`
-	Verbose     bool          `short:"v" help:"Tell on standard error what actions write there."`
+	IdleExit  time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
+	Drain     time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
+	Retention console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
+	Schedules bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
+	Metrics   string        `placeholder:"HOST:PORT" help:"Serve numbers for Prometheus at /metrics of this address, such as 127.0.0.1:9187. Default: serve none."`
+	spanFlags
+	FailUnknown bool `help:"Let attempts of actions that this process does not have fail as UnknownAction. Default: they are left to others that have them."`
+	Verbose     bool `short:"v" help:"Tell on standard error what actions write there."`
 }
 
 func (workCmd) Help() string {
 	return "It runs the actions of instances that others submit to the schema, such as pulley run or a program that embeds the engine, beside any number of others " +
 		"that do so, and starts the instances of the schema's schedules. What needs an action that it does not have is left to others that have it, so that processes of several versions work side by side: it says so, and pulley why does. With --fail-unknown, such an attempt fails as UnknownAction.\n\n" +
+		"With --spans, a collector of OpenTelemetry gets a trace of each instance, with a span for each attempt. Its id is the instance's, without dashes. OpenTelemetry's variables hold as well, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.\n\n" +
 		"Interrupted, it takes nothing more, lets actions at work continue for --drain, and leaves the rest to others, as a kill does when the leases end. A second " +
 		"interruption ends it at once. Where the database cannot be reached, it continues trying, and says so.\n\n" +
 		"The actions of a FILE.py run in processes of Python, which all end with the command. It is the file that counts, whichever of its workflows is submitted.\n\n" +
@@ -99,6 +101,8 @@ func (r *workCmd) check() (designs.Spec, error) {
 		return spec, errNoPython
 	case r.MaxDeliveries < 1:
 		return spec, errDeliveries(r.MaxDeliveries)
+	case r.spanFlags.check() != nil:
+		return spec, r.spanFlags.check()
 	case r.IdleExit < 0:
 		return spec, fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
 	case r.Retention != 0 && r.Retention.Duration() < time.Minute:
@@ -157,10 +161,20 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		}
 		defer closeMetrics()
 	}
+	workers, observer := numbers.Workers(watch.around(own.registry)), numbers.Observer(watch.observer())
+	owner := engine.OwnerOfProcess()
+	recorder, err := r.startRecorder(ctx, c, owner, store)
+	if err != nil {
+		return err
+	}
+	if recorder != nil {
+		workers, observer = recorder.Workers(workers), recorder.Observer(observer)
+		defer closeSpans(c, recorder)
+	}
 	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
-		Backend: store, Workers: numbers.Workers(watch.around(own.registry)), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Signals: own.takesSignals(store), LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: numbers.Observer(watch.observer()),
+		Backend: store, Workers: workers, Owner: owner, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Signals: own.takesSignals(store), LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: observer,
 	})
 	if err != nil {
 		return err
@@ -234,27 +248,14 @@ func (w *workWatch) observer() engine.Observer {
 	}
 }
 
-// watchedActions counts executing attempts. An engine's observer cannot: an attempt may fail without having run, and one whose
-// worker died is not offered.
-type watchedActions struct {
-	worker.Executor
-	watch *workWatch
-}
-
+// around counts executing attempts. An engine's observer cannot: an attempt may fail without having run, and one whose worker died is
+// not offered.
 func (w *workWatch) around(actions worker.Executor) worker.Executor {
-	return &watchedActions{actions, w}
-}
-
-// Knows implements worker.Knower.
-func (a *watchedActions) Knows(action string) bool {
-	k, ok := a.Executor.(worker.Knower)
-	return !ok || k.Knows(action)
-}
-
-func (a *watchedActions) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
-	a.watch.note(func() { a.watch.running++ })
-	defer a.watch.note(func() { a.watch.running-- })
-	return a.Executor.Execute(ctx, task)
+	return worker.Wrap(actions, func(ctx context.Context, task backend.Task, next worker.Executor) (json.RawMessage, *plan.Failure) {
+		w.note(func() { w.running++ })
+		defer w.note(func() { w.running-- })
+		return next.Execute(ctx, task)
+	})
 }
 
 func (w *workWatch) note(what func()) {

@@ -154,41 +154,24 @@ func (m *Metrics) Observer(o engine.Observer) engine.Observer {
 
 // Workers returns an executor that counts and times the attempts of w. It is a worker.Knower if w is one.
 func (m *Metrics) Workers(w worker.Executor) worker.Executor {
-	timed := &timedWorkers{w, m}
-	if knower, ok := w.(worker.Knower); ok {
-		return &timedKnower{timed, knower}
-	}
-	return timed
-}
-
-type timedWorkers struct {
-	worker.Executor
-	metrics *Metrics
-}
-
-type timedKnower struct {
-	*timedWorkers
-	worker.Knower
-}
-
-// Execute implements worker.Executor.
-func (t *timedWorkers) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
-	a, begun := t.metrics.action(task.Action), time.Now()
-	t.metrics.running.Add(1)
-	ended := a.failed // also if the action ends its goroutine
-	defer func() {
-		t.metrics.running.Add(-1)
-		a.seconds.UpdateDuration(begun)
-		ended.Inc()
-	}()
-	result, failure := t.Executor.Execute(ctx, task)
-	switch {
-	case failure == nil:
-		ended = a.completed
-	case worker.IsDeath(failure):
-		ended = a.died
-	}
-	return result, failure
+	return worker.Wrap(w, func(ctx context.Context, task backend.Task, next worker.Executor) (json.RawMessage, *plan.Failure) {
+		a, begun := m.action(task.Action), time.Now()
+		m.running.Add(1)
+		ended := a.failed // also if the action ends its goroutine
+		defer func() {
+			m.running.Add(-1)
+			a.seconds.UpdateDuration(begun)
+			ended.Inc()
+		}()
+		result, failure := next.Execute(ctx, task)
+		switch {
+		case failure == nil:
+			ended = a.completed
+		case worker.IsDeath(failure):
+			ended = a.died
+		}
+		return result, failure
+	})
 }
 
 // ServeHTTP answers GET and HEAD with all numbers in Prometheus' text format.

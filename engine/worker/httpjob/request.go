@@ -193,6 +193,9 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 	if token != "" {
 		hr.Header.Set("Authorization", "Bearer "+token)
 	}
+	if parent := worker.TraceParent(ctx); parent != "" {
+		hr.Header.Set("traceparent", parent)
+	}
 	response, err := c.http.Do(hr)
 	if err != nil {
 		return answer{}, c.broken(ctx, sending, r, err)

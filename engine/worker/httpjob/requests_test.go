@@ -355,3 +355,27 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// Each request of an attempt belongs to its span.
+func TestSpansOfRequests(t *testing.T) {
+	t.Parallel()
+	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		note := func(answer func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
+			return func(w http.ResponseWriter, r *http.Request) {
+				seen = append(seen, r.Method+" "+r.Header.Get("traceparent"))
+				answer(w, r)
+			}
+		}
+		script := &scripted{answers: []func(http.ResponseWriter, *http.Request){note(says(201, running)), note(says(200, done))}}
+		against(t, Plain, script, nil, func(b *bench) {
+			if end := ended(b.action(Job{})(worker.WithTraceParent(b.Context(), span), newCall(`{"a": 1}`))); end != "1" {
+				b.Error(end)
+			}
+		})
+		if got, want := strings.Join(seen, ", "), "POST "+span+", GET "+span; got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	})
+}

@@ -28,7 +28,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	}
 	defer p.close()
 	program := procgroup.Program{
-		Path: a.argv[0], Argv: a.argv, Dir: a.config.Dir, Env: a.environment(call),
+		Path: a.argv[0], Argv: a.argv, Dir: a.config.Dir, Env: a.environment(ctx, call),
 		Stdin: p.child[0], Stdout: p.child[1], Stderr: p.child[2],
 	}
 	group, err := a.keeper.Start(program, a.config.Limits.group())

@@ -12,6 +12,7 @@
 //	PULLEY_ATTEMPT   from 1; deliveries after a crash do not count
 //	PULLEY_KEY       the same for all attempts and deliveries of a node run: the program should guard its effects by it,
 //	                 since an attempt may be delivered more than once
+//	TRACEPARENT      the attempt's span, where package spans records one
 //
 // There is no shell: the words of the command are the program's arguments.
 //

@@ -127,6 +127,9 @@ func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 
 var variables = []string{"PULLEY_ACTION", "PULLEY_INSTANCE", "PULLEY_NODE", "PULLEY_PATH", "PULLEY_ATTEMPT", "PULLEY_KEY"}
 
+// traceParent is the variable of an attempt's span, by OpenTelemetry's convention for environment variables.
+const traceParent = "TRACEPARENT"
+
 func baseEnvironment(more map[string]string) []string {
 	return slices.DeleteFunc(procgroup.Environ(more), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -134,12 +137,15 @@ func baseEnvironment(more map[string]string) []string {
 	})
 }
 
-func (a *Action) environment(call worker.Call) []string {
+func (a *Action) environment(ctx context.Context, call worker.Call) []string {
 	values := [...]string{call.Action, call.Instance.String(), call.Node, string(call.Path), strconv.Itoa(call.Attempt), call.Key()}
-	env := make([]string, len(a.env), len(a.env)+len(values))
+	env := make([]string, len(a.env), len(a.env)+len(values)+1)
 	copy(env, a.env)
 	for i, value := range values {
 		env = append(env, variables[i]+"="+value)
+	}
+	if parent := worker.TraceParent(ctx); parent != "" {
+		env = append(slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, traceParent+"=") }), traceParent+"="+parent)
 	}
 	return env
 }
