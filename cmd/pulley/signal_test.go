@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestSignalOfWork(t *testing.T) {
 					t.Errorf("%+v", got)
 				}
 			}
-			cmd := raceCommand(t, append([]string{"work", "--idle-exit", "5s"}, where...)...)
+			cmd := raceCommand(t, append([]string{"work"}, where...)...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func TestSignalOfWork(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			for id, want := range map[string]string{early: "completed: {\"by\":\"Ada\"}\n", late: "completed: null\n"} {
-				if got := do("wait", id); got.out != want {
+				if got := do("wait", id, "--timeout", "5m"); got.out != want {
 					t.Errorf("%+v, want %s", got, want)
 				}
 			}
@@ -79,8 +80,11 @@ func TestSignalOfWork(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			wantLine(t, got.err, "instance "+late+": the instance has ended: it is completed")
-			if err := cmd.Wait(); err != nil {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Error(err)
+			}
+			if code := exitStatus(t, cmd.Wait()); code != 128+int(syscall.SIGTERM) {
+				t.Errorf("pulley work ended with status %d", code)
 			}
 		})
 	}
@@ -90,7 +94,7 @@ func TestSignalOfWork(t *testing.T) {
 func TestOwnActionNamedAsTheWait(t *testing.T) {
 	t.Parallel()
 	actions := file(t, "actions.yaml", "actions:\n  wait_signal: {process: [echo, '\"mine\"']}\n")
-	got := call(t, nil, "run", file(t, "approval.ir", approval), "--backend", "memory", "--actions", actions)
+	got := call(t, nil, "run", file(t, "approval.ir", approval), "--backend", "memory", "--actions", actions, "--timeout", "1m")
 	if got.code != 0 || got.out != "completed: \"mine\"\n" {
 		t.Errorf("%+v", got)
 	}
