@@ -94,7 +94,7 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 	b := e.cfg.Backend
 	switch c.Op {
 	case dispatch.OpSubmit:
-		reply.Committed, reply.Err = b.Submit(ctx, c.Submissions, c.Grant)
+		reply.Committed, reply.Err = e.submit(ctx, c.Submissions, c.Grant)
 	case dispatch.OpClaim:
 		reply.Committed, reply.Err = b.Claim(ctx, c.Shard, c.Grant)
 	case dispatch.OpComplete:
@@ -107,10 +107,24 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 		reply.Err = b.(backend.Listener).Notify(ctx) // requested only if the backend is a Listener
 	case dispatch.OpLimits: // requested only with Config.Limits
 		reply.Limits, reply.Err = backend.TakeLimitTurn(ctx, b.(backend.Limiter), e.cfg.now, e.share, c.Needs, limit.Times{Lease: e.cfg.Lease, Turn: e.cfg.LimitTurn})
+		if reply.Err == nil {
+			e.unbounded.Store(!reply.Limits.BoundsInstances)
+		}
 	default:
 		reply.Err = fmt.Errorf("engine: no such call: %s", c.Op)
 	}
 	return reply
+}
+
+// submit keeps to limits of instances, once a turn with limits has found some, and before the first turn.
+func (e *Engine) submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
+	store, ok := e.cfg.Backend.(backend.LimitedStore)
+	if !e.cfg.Limits || !ok || e.unbounded.Load() {
+		return e.cfg.Backend.Submit(ctx, subs, grant)
+	}
+	return backend.SubmitAdmitted(ctx, store, subs, func(admitted []backend.Submission) (backend.Committed, error) {
+		return e.cfg.Backend.Submit(ctx, admitted, grant)
+	})
 }
 
 // The end reaches the loop even if the action ends its goroutine.

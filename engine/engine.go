@@ -36,9 +36,12 @@ type Engine struct {
 	ends     chan backend.Instance
 	notified chan struct{}
 	wakes    chan struct{} // a signal may have come; one place
+	freed    chan struct{} // an instance has ended, so that a limit may have a place; one place
 	drains   chan time.Time
 	tickets  atomic.Uint64
-	programs programCache
+
+	unbounded atomic.Bool // the last turn with limits found none of instances
+	programs  programCache
 
 	work          context.Context // for actions and calls: Start's values, without an end
 	background    context.Context
@@ -77,6 +80,7 @@ func New(cfg Config) (*Engine, error) {
 		ends:     make(chan backend.Instance),
 		notified: make(chan struct{}, 1),
 		wakes:    make(chan struct{}, 1),
+		freed:    make(chan struct{}, 1),
 		drains:   make(chan time.Time),
 		done:     make(chan struct{}),
 	}

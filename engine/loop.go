@@ -173,6 +173,9 @@ func (l *loop) handle(ev *loopEvent) {
 		l.cfg.Observer.answered(ev.call.Completions, ev.reply.Committed, ev.reply.Err, ev.at)
 	}
 	l.cfg.Observer.committed(ev.reply.Committed, ev.at)
+	if len(ev.reply.Committed.Ended) > 0 {
+		signalOnce(l.freed)
+	}
 	for _, inst := range ev.reply.Committed.Ended {
 		l.waits.deliver(inst)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,17 +22,26 @@ type SubmitRequest struct {
 
 	Program *plan.Program
 	Input   json.RawMessage // a JSON object with the parameters of the program's main; nil means {}
+
+	// NoWait makes the submission fail with ErrFull where a limit of instances has no place. Without it, it waits for one. It
+	// matters with Config.Limits.
+	NoWait bool
 }
+
+// ErrFull means that a limit of instances has no place; see SubmitRequest.NoWait.
+var ErrFull = backend.ErrFull
 
 type submission struct {
 	ticket dispatch.Ticket
 	sub    backend.Submission
+	noWait bool
 	answer chan dispatch.Answer // one place
 }
 
 // Submit stores an instance and returns its id once it is durable. An id that exists already is a success. Submit fails if the
 // program or its input is refused, which no repetition changes, or if the instance may or may not be stored: then submitting it
-// again with the returned id is safe. It blocks while too many submissions wait, until ctx ends.
+// again with the returned id is safe. It blocks while too many submissions wait, or while a limit of instances has no place (see
+// NoWait), until ctx ends.
 func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, error) {
 	sub, err := e.prepare(req)
 	if err != nil {
@@ -40,7 +50,7 @@ func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, erro
 	if err := e.send(ctx, sub); err != nil {
 		return sub.sub.ID, err
 	}
-	return sub.sub.ID, e.receive(ctx, sub)
+	return sub.sub.ID, e.confirm(ctx, sub)
 }
 
 // SubmitAll submits many instances, which share transactions. It returns an id for each, in order, and the joined errors, as
@@ -69,7 +79,7 @@ func (e *Engine) SubmitAll(ctx context.Context, reqs []SubmitRequest) ([]uuid.UU
 	}
 	for i, sub := range sent {
 		if sub != nil {
-			fail(i, e.receive(ctx, sub))
+			fail(i, e.confirm(ctx, sub))
 		}
 	}
 	return ids, errors.Join(errs...)
@@ -102,7 +112,9 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	if req.Input == nil {
 		req.Input = json.RawMessage("{}")
 	}
-	return e.newSubmission(backend.Submission{ID: req.ID, Program: req.Program, Input: req.Input}), nil
+	sub := e.newSubmission(backend.Submission{ID: req.ID, Program: req.Program, Input: req.Input})
+	sub.noWait = req.NoWait
+	return sub, nil
 }
 
 func (e *Engine) newSubmission(sub backend.Submission) *submission {
@@ -126,6 +138,38 @@ func (e *Engine) send(ctx context.Context, sub *submission) error {
 		return ErrNotRunning
 	case <-ctx.Done():
 		return fmt.Errorf("engine: instance %s was not submitted, too many others wait: %w", sub.sub.ID, context.Cause(ctx))
+	}
+}
+
+// Bounds of the pause before a submission asks for a place again.
+const (
+	placePauseMin = 5 * time.Millisecond
+	placePauseMax = 250 * time.Millisecond
+)
+
+// confirm receives the answer to a submission, and sends it again until it has a place, if it waits for one.
+func (e *Engine) confirm(ctx context.Context, sub *submission) error {
+	for rest := placePauseMin; ; rest = min(2*rest, placePauseMax) {
+		err := e.receive(ctx, sub)
+		if sub.noWait || !errors.Is(err, ErrFull) {
+			return err
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-e.freed:
+			rest = placePauseMin
+		case <-ctx.Done():
+		case <-e.background.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return fmt.Errorf("engine: instance %s was not submitted: %w (%w)", sub.sub.ID, err, context.Cause(ctx))
+		}
+		sub.ticket = dispatch.Ticket(e.tickets.Add(1))
+		if err := e.send(ctx, sub); err != nil {
+			return err
+		}
 	}
 }
 
@@ -153,6 +197,8 @@ func outcomeOf(sub *submission, answer dispatch.Answer) error {
 	switch {
 	case answer.Err != nil:
 		return fmt.Errorf("engine: instance %s was not confirmed; submit it elsewhere with that id: %w", sub.sub.ID, answer.Err)
+	case answer.Outcome.Answer == backend.Full:
+		return fmt.Errorf("engine: instance %s: %w", sub.sub.ID, answer.Outcome.Err)
 	case answer.Outcome.Answer == backend.Refused:
 		return fmt.Errorf("instance %w: %w", errRefused, answer.Outcome.Err)
 	}

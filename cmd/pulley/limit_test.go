@@ -20,6 +20,9 @@ func TestLimitMistakes(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for want, args := range map[string][]string{
+		"--instances-of is for --instances; add it":                                                           {"set", "x", "--instances-of", "a.ir", "--concurrency", "1"},
+		"a limit bounds instances of workflows or attempts of actions":                                        {"set", "x", "--instances", "3", "--concurrency", "1"},
+		"a limit has -1 instances; give from 1 to 1000000":                                                    {"set", "x", "--instances=-1"},
 		"--concurrency and --rate: give one or both":                                                          {"set", "x"},
 		"concurrency is -1; give from 1 to 1000000":                                                           {"set", "x", "--concurrency=-1"},
 		`--rate: rate "fast"; write starts per period, such as 100/s, 10/m, 5/h or 30/15s`:                    {"set", "x", "--rate", "fast"},
@@ -101,4 +104,57 @@ type describedLimitOf struct {
 	Name             string
 	Permits, Waiting int
 	Engines          []struct{ Engine string }
+}
+
+// A limit of instances holds for pulley submit: it waits, or ends with --no-wait, also in the middle of a batch, and pulley why tells.
+func TestFullLimit(t *testing.T) {
+	t.Parallel()
+	for _, design := range []string{"push", "journal"} {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			prog := file(t, "crunch.ir", "fn main(input: [n], output: [x]):\n    x = @echo(value=n)\n")
+			lines := file(t, "inputs.ndjson", strings.Repeat(`{"n": 1}`+"\n", 5))
+			where := []string{"--dsn", pgtest.DSN(t), "--backend", design, "--schema", pgtest.SchemaOf(t, design)}
+			do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+			first := strings.TrimSpace(do("submit", prog, "--input", `{"n": 1}`, "--key", "first").out)
+			if got := do("limit", "set", "backlog", "--instances-of", "flows/crunch.ir", "--instances", "3"); got.out != "limit backlog: 3 instances of crunch.ir\n" {
+				t.Fatalf("%+v", got)
+			}
+			got := do("submit", prog, "--batch", lines, "--no-wait")
+			if got.code != console.ExitFailed || strings.Count(got.out, "\n") != 2 || !strings.Contains(got.err, "limit backlog: the limit of instances is reached") {
+				t.Errorf("%+v", got)
+			}
+			wantParts(t, do("limit", "list").out, "backlog", "crunch.ir", "3 instances")
+			if got := do("why", "backlog"); got.out != "Limit backlog is full with 3 instances: others wait to be submitted, or are refused, until some have ended.\n" {
+				t.Errorf("%+v", got)
+			}
+			none := do("why", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6")
+			wantLine(t, none.err, "there is no instance 01a1fbf5", "; limit backlog is full, so it may wait to be submitted")
+			if got := do("submit", prog, "--input", `{"n": 1}`, "--key", "first", "--no-wait"); strings.TrimSpace(got.out) != first {
+				t.Errorf("a repetition: %+v", got)
+			}
+			waiting := command(t, append([]string{"submit", prog, "--batch", lines}, where...)...)
+			var out, told strings.Builder
+			waiting.Stdout, waiting.Stderr = &out, &told
+			err := waiting.Start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- waiting.Wait() }()
+			for over := false; !over; {
+				if got := do("work", "--idle-exit", "300ms"); got.code != 0 {
+					t.Fatalf("%+v", got)
+				}
+				select {
+				case err = <-ended:
+					over = true
+				default:
+				}
+			}
+			if err != nil || strings.Count(out.String(), "\n") != 5 {
+				t.Errorf("%v: %q, %s", err, out.String(), told.String())
+			}
+		})
+	}
 }

@@ -164,7 +164,7 @@ func (c *Committed) DueAt(at time.Time) {
 // Outcome answers one submission or completion.
 type Outcome struct {
 	Answer Answer
-	Err    error // the reason, for Refused and Again
+	Err    error // the reason, for Refused, Full and Again
 }
 
 // Answer is the result of a submission or completion.
@@ -176,6 +176,7 @@ const (
 	Duplicate Answer = "duplicate" // of a submission: the instance exists already
 	Stale     Answer = "stale"     // of a completion: the token is not current, or the instance has ended
 	Refused   Answer = "refused"   // it can never be applied; it changed nothing
+	Full      Answer = "full"      // of a submission, only by SubmitAdmitted: a limit of instances has no place; it changed nothing
 	Again     Answer = "again"     // not applied (or, if IsUnknown holds for Err, perhaps), while others of the call were; offer it again
 )
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/engine/limit"
 )
@@ -23,6 +26,11 @@ type Limiter interface {
 
 	// RemoveLimit removes a limit, and reports whether there was one.
 	RemoveLimit(ctx context.Context, name string) (bool, error)
+
+	// Admit gives instances of a workflow places under the limits of instances that cover it, in order, and returns for each the
+	// name of the limit that is full; empty: it has its places. A place is an instance's until it has ended, or if it is not stored
+	// a minute later. Limits count from when they are set, with the instances that run then.
+	Admit(ctx context.Context, workflow string, ids []uuid.UUID) (full []string, err error)
 
 	// SaveLimits stores states, each on its own, and reports for each whether it was stored: only if the version is current.
 	SaveLimits(ctx context.Context, saves []LimitSave) ([]bool, error)
@@ -50,6 +58,9 @@ type LimitTurn struct {
 	Limits []LimitGrant // by name
 	Now    time.Time    // the store's, of the turn
 
+	// BoundsInstances reports that there are limits of instances, which are not among Limits.
+	BoundsInstances bool
+
 	// Asked and Answered enclose Now on the engine's clock.
 	Asked, Answered time.Time
 }
@@ -70,6 +81,9 @@ func TakeLimitTurn(ctx context.Context, store Limiter, clock func() time.Time, e
 	if err != nil {
 		return turn, fmt.Errorf("reading limits: %w", err)
 	}
+	all := len(found)
+	found = slices.DeleteFunc(found, func(l StoredLimit) bool { return l.BoundsInstances() })
+	turn.BoundsInstances = len(found) < all
 	turn.Answered, turn.Now, turn.Limits = clock(), now, make([]LimitGrant, len(found))
 	var saves []LimitSave
 	var saved []int

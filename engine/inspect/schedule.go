@@ -31,8 +31,18 @@ type ScheduleExplanation struct {
 // OverdueAfter is how late a schedule is if nobody seems to fire it.
 const OverdueAfter = 15 * time.Second
 
-// ExplainSchedule finds what a schedule waits for at a time of the store.
-func ExplainSchedule(s backend.StoredSchedule, now time.Time) ScheduleExplanation {
+// fullOf returns the name of a full limit that bounds a schedule's instances; empty: there is none.
+func fullOf(s backend.StoredSchedule, limits []backend.StoredLimit) string {
+	for _, l := range limits {
+		if s.Program != nil && l.Covers(s.Program.Workflow()) && IsFull(l) {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+// ExplainSchedule finds what a schedule waits for at a time of the store, with the store's limits.
+func ExplainSchedule(s backend.StoredSchedule, limits []backend.StoredLimit, now time.Time) ScheduleExplanation {
 	e := ScheduleExplanation{Schedule: s.Name}
 	say := func(reason Reason, format string, args ...any) ScheduleExplanation {
 		e.Reason, e.Sentence = reason, "Schedule "+s.Name+" "+fmt.Sprintf(format, args...)+"."
@@ -54,6 +64,9 @@ func ExplainSchedule(s backend.StoredSchedule, now time.Time) ScheduleExplanatio
 		id := schedule.FiringID(s.ID, st.Running[0])
 		e.Detail = id.String()
 		return say(Overlap, "waits for the end of instance %s, of its tick of %s, to fire %s", id, Moment(st.Running[0]), plural.Of(len(st.Waiting), "tick"))
+	case len(st.Start) > 0 && fullOf(s, limits) != "":
+		e.Detail = fullOf(s, limits)
+		return say(Full, "waits for a place under limit %s, which is full, to start the instance of its tick of %s", e.Detail, Moment(st.Start[0]))
 	case st.Next.IsZero():
 		return say(Exhausted, "has no tick left, after %s that fired", plural.Of(int(st.Fired), "tick"))
 	}

@@ -10,6 +10,9 @@ import (
 type State struct {
 	NextStart time.Time `json:"next_start,omitzero"` // when the next start may be; earlier ones are handed out
 	Engines   []Share   `json:"engines,omitempty"`   // that run or wait, by id
+
+	Admitted int       `json:"admitted,omitempty"` // instances that have places; some may have ended
+	Look     time.Time `json:"look,omitzero"`      // when it is next looked which have ended; zero: at any time
 }
 
 // Share is what one engine has of a limit, until a time.

@@ -1,5 +1,6 @@
 // Package limit decides how engines share limits: how many attempts of some actions run at once, and how many start in a period,
-// over all engines of a store. It reads no clock and stores nothing.
+// over all engines of a store; and which instances a store takes when the number of those that have not ended is bounded. It reads no
+// clock and stores nothing.
 //
 // # Protocol
 //
@@ -20,4 +21,10 @@
 // A limit of n starts per period p hands out one start after another, (p + slack)/n apart, to be used within the slack, a fortieth
 // of the period: [Slack]. Two starts that are n apart are then at least p apart, so no period of length p, wherever it begins, has
 // more than n starts. The price is a rate of 97.6 % of the limit, and less if starts are not used in time.
+//
+// # Instances
+//
+// A limit of instances has places. An instance gets one before it is stored, under its id, so that a repetition takes no second one
+// ([Admit]). When places are short, the store looks which of the instances that have one have ended, and frees theirs. An instance that
+// was admitted, and is not stored a minute later, loses its place: its submitter may have been killed.
 package limit

@@ -9,13 +9,16 @@ import (
 	"time"
 )
 
-// Limit bounds attempts of some actions, over all engines of a store.
+// Limit bounds either attempts of some actions, over all engines of a store, or the instances of some workflows in the store.
 type Limit struct {
 	Name    string   `json:"name"`
-	Actions []string `json:"actions"` // which share the limit; at least one
+	Actions []string `json:"actions"` // which share the limit; at least one, unless it bounds instances
 
 	Concurrency int  `json:"concurrency,omitempty"` // attempts that run at once; zero: any number
 	Rate        Rate `json:"rate,omitzero"`         // of starts; zero: any
+
+	Instances int      `json:"instances,omitempty"` // that are submitted and have not ended; zero: the limit bounds attempts
+	Workflows []string `json:"workflows,omitempty"` // by the names of their files, without directories; empty: all
 }
 
 // Rate is at most Starts in every period of length Per, wherever it begins. Its zero value bounds nothing.
@@ -30,6 +33,8 @@ const (
 	ActionsMax     = 1000
 	ConcurrencyMax = 1_000_000
 	StartsMax      = 1_000_000
+	InstancesMax   = 1_000_000
+	WorkflowsMax   = 1000
 	PerMin         = time.Second
 	PerMax         = 24 * time.Hour
 )
@@ -39,6 +44,9 @@ func (l Limit) Validate() error {
 	var errs []error
 	if err := checkName(l.Name); err != nil {
 		errs = append(errs, fmt.Errorf("the name of a limit %w", err))
+	}
+	if l.BoundsInstances() || len(l.Workflows) > 0 {
+		return errors.Join(append(errs, l.validateInstances())...)
 	}
 	if len(l.Actions) == 0 || len(l.Actions) > ActionsMax {
 		errs = append(errs, fmt.Errorf("a limit has %d actions; give from 1 to %d", len(l.Actions), ActionsMax))
@@ -61,6 +69,36 @@ func (l Limit) Validate() error {
 		errs = append(errs, errors.New("a limit bounds nothing; give a concurrency, a rate, or both"))
 	}
 	return errors.Join(errs...)
+}
+
+// BoundsInstances reports that the limit bounds instances, and not attempts.
+func (l Limit) BoundsInstances() bool { return l.Instances != 0 }
+
+func (l Limit) validateInstances() error {
+	var errs []error
+	if l.Instances < 1 || l.Instances > InstancesMax {
+		errs = append(errs, fmt.Errorf("a limit has %d instances; give from 1 to %d", l.Instances, InstancesMax))
+	}
+	if len(l.Actions) > 0 || l.Concurrency != 0 || l.Rate != (Rate{}) {
+		errs = append(errs, errors.New("a limit bounds instances of workflows or attempts of actions; set one for each"))
+	}
+	if len(l.Workflows) > WorkflowsMax {
+		errs = append(errs, fmt.Errorf("a limit has %d workflows; give at most %d, or none for all", len(l.Workflows), WorkflowsMax))
+	}
+	for i, workflow := range l.Workflows {
+		if err := checkName(workflow); err != nil {
+			errs = append(errs, fmt.Errorf("the name of a workflow %w", err))
+		}
+		if slices.Contains(l.Workflows[:i], workflow) {
+			errs = append(errs, fmt.Errorf("workflow %q is named twice; name it once", workflow))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Covers reports whether the limit bounds the instances of a workflow.
+func (l Limit) Covers(workflow string) bool {
+	return l.BoundsInstances() && (len(l.Workflows) == 0 || slices.Contains(l.Workflows, workflow))
 }
 
 func checkName(name string) error {

@@ -35,16 +35,21 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	good := limit.Limit{Name: "a", Actions: []string{"x", "y"}, Concurrency: 1}
 	for want, change := range map[string]func(*limit.Limit){
-		"":                            func(*limit.Limit) {},
-		"name of a limit is empty":    func(l *limit.Limit) { l.Name = "" },
-		"name of a limit has 201":     func(l *limit.Limit) { l.Name = strings.Repeat("n", 201) },
-		`name of an action is "\x1b`:  func(l *limit.Limit) { l.Actions = []string{"\x1b[31m"} },
-		"0 actions; give from 1":      func(l *limit.Limit) { l.Actions = nil },
-		`action "x" is named twice`:   func(l *limit.Limit) { l.Actions = []string{"x", "y", "x"} },
-		"concurrency is -1":           func(l *limit.Limit) { l.Concurrency = -1 },
-		"bounds nothing":              func(l *limit.Limit) { l.Concurrency = 0 },
-		"a rate allows 0 starts":      func(l *limit.Limit) { l.Rate.Per = time.Second },
-		"a rate is per 0s; give from": func(l *limit.Limit) { l.Rate.Starts = 1 },
+		"":                           func(*limit.Limit) {},
+		"name of a limit is empty":   func(l *limit.Limit) { l.Name = "" },
+		"name of a limit has 201":    func(l *limit.Limit) { l.Name = strings.Repeat("n", 201) },
+		`name of an action is "\x1b`: func(l *limit.Limit) { l.Actions = []string{"\x1b[31m"} },
+		"0 actions; give from 1":     func(l *limit.Limit) { l.Actions = nil },
+		`action "x" is named twice`:  func(l *limit.Limit) { l.Actions = []string{"x", "y", "x"} },
+		"a limit has -1 instances; give from 1 to 1000000":       func(l *limit.Limit) { *l = limit.Limit{Name: "a", Instances: -1} },
+		"a limit has 0 instances; give from 1":                   func(l *limit.Limit) { *l = limit.Limit{Name: "a", Workflows: []string{"x"}} },
+		"instances of workflows or attempts of actions; set one": func(l *limit.Limit) { l.Instances = 1 },
+		`workflow "x" is named twice`:                            func(l *limit.Limit) { *l = limit.Limit{Name: "a", Instances: 1, Workflows: []string{"x", "x"}} },
+		"the name of a workflow is empty":                        func(l *limit.Limit) { *l = limit.Limit{Name: "a", Instances: 1, Workflows: []string{""}} },
+		"concurrency is -1":                                      func(l *limit.Limit) { l.Concurrency = -1 },
+		"bounds nothing":                                         func(l *limit.Limit) { l.Concurrency = 0 },
+		"a rate allows 0 starts":                                 func(l *limit.Limit) { l.Rate.Per = time.Second },
+		"a rate is per 0s; give from":                            func(l *limit.Limit) { l.Rate.Starts = 1 },
 	} {
 		l := good
 		change(&l)
@@ -193,4 +198,42 @@ func ExampleLimit_Decide() {
 	fmt.Println(first.Permits, second.Permits, later.Permits)
 	// Output:
 	// 2 1 3
+}
+
+// Candidates get places in order, as long as all limits have some; one that has a place takes no other.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 8).Draw(t, "candidates")
+		places := make([]limit.Places, rapid.IntRange(0, 3).Draw(t, "limits"))
+		for i := range places {
+			places[i].Free = rapid.IntRange(-2, 6).Draw(t, "free")
+			places[i].Have = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "have")
+		}
+		admitted, full := limit.Admit(n, places)
+		taken := make([]int, len(places))
+		for c := range n {
+			for i, p := range places {
+				if admitted[c] && !p.Have[c] {
+					taken[i]++
+				}
+			}
+			if !admitted[c] && (places[full[c]].Have[c] || places[full[c]].Free > taken[full[c]]) {
+				t.Errorf("candidate %d has no place, and limit %d has one", c, full[c])
+			}
+		}
+		for i, p := range places {
+			if taken[i] > max(p.Free, 0) {
+				t.Errorf("limit %d gave %d of %d places", i, taken[i], p.Free)
+			}
+		}
+	})
+}
+
+func TestCovers(t *testing.T) {
+	t.Parallel()
+	all, some := limit.Limit{Instances: 1}, limit.Limit{Instances: 1, Workflows: []string{"a.ir"}}
+	if !all.Covers("b.ir") || some.Covers("b.ir") || !some.Covers("a.ir") || (limit.Limit{Actions: []string{"a.ir"}}).Covers("a.ir") {
+		t.Error("a limit covers other workflows than its own")
+	}
 }

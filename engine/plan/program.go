@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.starlark.net/syntax"
@@ -123,6 +124,9 @@ func (p *Program) spread(n *graph.Node) {
 
 // Graph returns the workflow's graph, which must not be changed.
 func (p *Program) Graph() *graph.Graph { return p.graph }
+
+// Workflow returns the workflow's name: that of its file, without the directory. It may be empty.
+func (p *Program) Workflow() string { return p.graph.Name[strings.LastIndexByte(p.graph.Name, '/')+1:] }
 
 // Hash identifies the program's definition: equal graphs have equal hashes in every process.
 func (p *Program) Hash() [sha256.Size]byte { return p.hash }

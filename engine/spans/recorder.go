@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -150,12 +149,12 @@ func (r *Recorder) Observer(o engine.Observer) engine.Observer {
 
 func (r *Recorder) traces(id uuid.UUID) bool { return isTraced(InstanceTrace(id), r.cfg.Part) }
 
-// nameOf leaves a file's directory out.
+// nameOf returns the workflow's name; empty: it is not known.
 func nameOf(p *plan.Program) string {
-	if p == nil || p.Graph().Name == "" {
+	if p == nil {
 		return ""
 	}
-	return filepath.Base(p.Graph().Name)
+	return p.Workflow()
 }
 
 // end records an instance, at once if it is known when it was submitted.

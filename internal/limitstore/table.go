@@ -50,16 +50,23 @@ func (b LimitTable) SetLimit(ctx context.Context, l limit.Limit) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
+	if l.Actions == nil {
+		l.Actions = []string{} // statements take it apart
+	}
 	spec, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	tag, err := b.store.Pool.Exec(ctx, setSQL, l.Name, string(spec), l.Actions)
-	if err != nil {
+	stored := false
+	err = b.store.InTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, setSQL, l.Name, string(spec), l.Actions)
+		if stored = err == nil && tag.RowsAffected() == 1; !stored {
+			return err
+		}
+		return replacePlaces(ctx, tx, l)
+	})
+	if err != nil || stored {
 		return postgres.Explain(pgstore.WrapUnknown(err))
-	}
-	if tag.RowsAffected() == 1 {
-		return nil
 	}
 	var other, action string
 	switch err := b.store.Pool.QueryRow(ctx, ownerSQL, l.Name, l.Actions).Scan(&other, &action); {

@@ -3,10 +3,13 @@ package limitstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/limit"
@@ -23,7 +26,8 @@ func TestTableWithoutAStore(t *testing.T) {
 	_, removed := b.RemoveLimit(ctx, "x")
 	_, _, listed := b.Limits(ctx)
 	_, saved := b.SaveLimits(ctx, nil)
-	for _, err := range []error{b.SetLimit(ctx, limit.Limit{}), removed, listed, saved} {
+	_, admitted := b.Admit(ctx, "x", nil)
+	for _, err := range []error{b.SetLimit(ctx, limit.Limit{}), removed, listed, saved, admitted} {
 		if !errors.Is(err, errNoStore) {
 			t.Errorf("got %v", err)
 		}
@@ -44,5 +48,83 @@ func TestUnreadableLimit(t *testing.T) {
 	}
 	if _, _, err := On(store).Limits(ctx); err == nil || !strings.Contains(err.Error(), "limit later: it is not as this version of pulley writes it") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An instance that was admitted, and never stored, keeps its place for a minute: who submits it may have been killed.
+func TestPlacesOfKilledSubmitters(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := On(store)
+	if err := table.SetLimit(ctx, limit.Limit{Name: "one", Instances: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ids := []uuid.UUID{uuid.New(), uuid.New()}
+	for i, c := range []struct {
+		past string // of the admission
+		want []string
+	}{{"0s", []string{"", "one"}}, {"50s", []string{"", "one"}}, {"61s", []string{"one", ""}}} {
+		// The pause between two looks is over, too.
+		if _, err := store.Pool.Exec(ctx, `UPDATE limits SET state = json_build_object('admitted', state -> 'admitted')`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Pool.Exec(ctx, `UPDATE admissions SET admitted_at = clock_timestamp() - $1::text::interval`, c.past); err != nil {
+			t.Fatal(err)
+		}
+		wanted := ids
+		if i == 2 {
+			wanted = []uuid.UUID{ids[1], ids[0]} // its place is another's
+			c.want = []string{"", "one"}
+		}
+		full, err := table.Admit(ctx, "flow.ir", wanted)
+		if err != nil || !slices.Equal(full, c.want) {
+			t.Errorf("%s after the admission, full are %q, %v; want %q", c.past, full, err, c.want)
+		}
+	}
+	if found, _, err := table.Limits(ctx); err != nil || found[0].State.Admitted != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A full limit with many places is looked through at most a tenth of the time.
+func TestLooksAreRare(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := On(store)
+	if err := table.SetLimit(ctx, limit.Limit{Name: "many", Instances: 20_000}); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]uuid.UUID, 20_000)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	if full, err := table.Admit(ctx, "flow.ir", ids); err != nil || slices.ContainsFunc(full, func(name string) bool { return name != "" }) {
+		t.Fatalf("not all are admitted, %v", err)
+	}
+	begun, looks, last := time.Now(), 0, time.Time{}
+	for range 200 {
+		if full, err := table.Admit(ctx, "flow.ir", []uuid.UUID{uuid.New()}); err != nil || full[0] != "many" {
+			t.Fatalf("%q, %v", full, err)
+		}
+		found, _, err := table.Limits(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if look := found[0].State.Look; look != last {
+			looks, last = looks+1, look
+		}
+	}
+	if looks == 0 || looks > 100 {
+		t.Errorf("it looked %d times in 200 calls, in %v", looks, time.Since(begun))
 	}
 }

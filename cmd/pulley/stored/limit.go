@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"pulley/engine/limit"
 	"pulley/internal/aligned"
 	"pulley/internal/nearest"
+	"pulley/internal/plural"
 )
 
 // LimitCmd is a group of commands.
@@ -25,8 +27,8 @@ type LimitCmd struct {
 
 // Help explains the commands.
 func (LimitCmd) Help() string {
-	return "A limit bounds how many attempts of some actions run at once, how many start in a period, or both, over all engines of a schema: pulley work, and engines " +
-		"in programs that set Config.Limits. Engines learn of it within a second. An engine that is killed leaves its part to the others when its leases end.\n\n" +
+	return "A limit bounds how many attempts of some actions run at once, how many start in a period, or both, over all engines of a schema; or how many instances are in it that " +
+		"have not ended. It holds for pulley work and pulley submit, and for engines in programs that set Config.Limits. Engines learn of it within a second. An engine that is killed leaves its part to the others when its leases end.\n\n" +
 		"Tasks that wait for a limit take no worker, and those beyond what an engine holds ready go back to the database for a while, so that other actions pass them. The " +
 		"backends push and journal have limits."
 }
@@ -46,6 +48,8 @@ type limitSetCmd struct {
 	Name        string   `arg:"" help:"The limit's name."`
 	Actions     []string `name:"action" placeholder:"NAME" help:"An action that it bounds, without @; give it again for others that share the limit. Default: the action of the limit's name."`
 	Concurrency int      `placeholder:"N" help:"Attempts that run at once. Default: any number."`
+	Instances   int      `placeholder:"N" help:"Instances that are in the schema and have not ended, in place of attempts: submitting more waits, or is refused. Default: any number."`
+	InstancesOf []string `placeholder:"FILE" help:"With --instances: a workflow whose instances it bounds, by the name of its file; give it again for others that share the limit. Default: all workflows."`
 	Rate        string   `placeholder:"N/PERIOD" help:"Attempts that start in every period of that length, wherever it begins, such as 100/s, 10/m, 5/h or 30/15s. Default: any number."`
 	opener
 }
@@ -53,15 +57,20 @@ type limitSetCmd struct {
 func (limitSetCmd) Help() string {
 	return "It replaces the limit of that name, whatever that bounded. Attempts that run already are not ended: where more run than a lower limit allows, none starts until enough have ended. An " +
 		"action is in one limit only.\n\n" +
+		"A limit of instances counts those that run when it is set, too. Beyond it, pulley submit waits, as do programs, or is refused with --no-wait; ticks of schedules wait.\n\n" +
 		"A rate is kept by spacing starts evenly; 95 to 98 % of it are used where work waits.\n\n" +
 		"Examples:\n\n  pulley limit set charge --concurrency 7 --dsn postgres://me@localhost/work\n" +
-		"  pulley limit set sends --action send_sms --action send_push --rate 100/s --dsn postgres://me@localhost/work"
+		"  pulley limit set sends --action send_sms --action send_push --rate 100/s --dsn postgres://me@localhost/work\n" +
+		"  pulley limit set backlog --instances 1000 --instances-of crunch.ir --dsn postgres://me@localhost/work"
 }
 
 func (r *limitSetCmd) Run(c *console.Console) error {
-	l := limit.Limit{Name: r.Name, Concurrency: r.Concurrency}
+	l := limit.Limit{Name: r.Name, Concurrency: r.Concurrency, Instances: r.Instances}
+	for _, workflow := range r.InstancesOf {
+		l.Workflows = append(l.Workflows, workflow[strings.LastIndexByte(workflow, '/')+1:])
+	}
 	actions := r.Actions
-	if len(actions) == 0 {
+	if len(actions) == 0 && !l.BoundsInstances() {
 		actions = []string{r.Name}
 	}
 	for _, action := range actions {
@@ -73,8 +82,11 @@ func (r *limitSetCmd) Run(c *console.Console) error {
 			return fmt.Errorf("--rate: %w", err)
 		}
 	}
-	if r.Concurrency == 0 && r.Rate == "" {
-		return errors.New("--concurrency and --rate: give one or both")
+	switch {
+	case len(r.InstancesOf) > 0 && r.Instances == 0:
+		return errors.New("--instances-of is for --instances; add it")
+	case r.Concurrency == 0 && r.Rate == "" && r.Instances == 0:
+		return errors.New("--concurrency and --rate: give one or both, or --instances")
 	}
 	if err := l.Validate(); err != nil {
 		return err
@@ -83,11 +95,14 @@ func (r *limitSetCmd) Run(c *console.Console) error {
 		if err := store.SetLimit(ctx, l); err != nil {
 			return fmt.Errorf("limit %s of schema %s: %w", l.Name, schema, err)
 		}
-		return c.PrintAs(r.FormatFlag, describeLimit(backend.StoredLimit{Limit: l}, time.Time{}), "limit "+l.Name+": "+boundWords(l)+" of "+actionWords(l)+"\n")
+		return c.PrintAs(r.FormatFlag, describeLimit(backend.StoredLimit{Limit: l}, time.Time{}), "limit "+l.Name+": "+boundWords(l)+" of "+coveredWords(l)+"\n")
 	})
 }
 
 func boundWords(l limit.Limit) string {
+	if l.BoundsInstances() {
+		return plural.Of(l.Instances, "instance")
+	}
 	var parts []string
 	if l.Concurrency > 0 {
 		parts = append(parts, fmt.Sprintf("%d at once", l.Concurrency))
@@ -98,7 +113,16 @@ func boundWords(l limit.Limit) string {
 	return strings.Join(parts, ", ")
 }
 
-func actionWords(l limit.Limit) string { return console.OneLine("@" + strings.Join(l.Actions, ", @")) }
+// coveredWords names the actions or the workflows.
+func coveredWords(l limit.Limit) string {
+	switch {
+	case !l.BoundsInstances():
+		return console.OneLine("@" + strings.Join(l.Actions, ", @"))
+	case len(l.Workflows) == 0:
+		return "all workflows"
+	}
+	return console.OneLine(strings.Join(l.Workflows, ", "))
+}
 
 type limitListCmd struct{ opener }
 
@@ -109,15 +133,18 @@ func (r *limitListCmd) Run(c *console.Console) error {
 			return err
 		}
 		described := make([]describedLimit, len(all))
-		rows := [][]string{{"name", "actions", "limit", "running", "waiting", "engines"}}
+		rows := [][]string{{"name", "of", "limit", "running", "waiting", "engines"}}
 		for i, l := range all {
 			d := describeLimit(l, now)
 			described[i] = d
-			running := "–"
-			if l.Concurrency > 0 {
+			running, waiting, engines := "–", fmt.Sprint(d.Waiting), fmt.Sprint(len(d.Engines))
+			switch {
+			case l.BoundsInstances():
+				running, waiting, engines = fmt.Sprint(d.Admitted), "–", "–"
+			case l.Concurrency > 0:
 				running = fmt.Sprint(d.Permits)
 			}
-			rows = append(rows, []string{console.OneLine(l.Name), actionWords(l.Limit), boundWords(l.Limit), running, fmt.Sprint(d.Waiting), fmt.Sprint(len(d.Engines))})
+			rows = append(rows, []string{console.OneLine(l.Name), coveredWords(l.Limit), boundWords(l.Limit), running, waiting, engines})
 		}
 		if len(all) == 0 {
 			c.Say("pulley: schema %s has no limits; pulley limit set stores one", schema)
@@ -136,8 +163,11 @@ type describedLimit struct {
 	Actions     []string         `json:"actions"`
 	Concurrency int              `json:"concurrency,omitempty"`
 	Rate        string           `json:"rate,omitempty"`
-	Permits     int              `json:"permits"` // that engines have, for what runs or is about to
-	Waiting     int              `json:"waiting"` // tasks that engines hold ready; more may be in the database
+	Instances   int              `json:"instances,omitempty"`
+	Workflows   []string         `json:"workflows,omitempty"` // whose instances it bounds; empty: all
+	Admitted    int              `json:"admitted,omitempty"`  // instances that have a place; some may have ended
+	Permits     int              `json:"permits"`             // that engines have, for what runs or is about to
+	Waiting     int              `json:"waiting"`             // tasks that engines hold ready; more may be in the database
 	Engines     []describedShare `json:"engines"`
 }
 
@@ -149,7 +179,10 @@ type describedShare struct {
 }
 
 func describeLimit(l backend.StoredLimit, now time.Time) describedLimit {
-	d := describedLimit{Name: l.Name, Actions: l.Actions, Concurrency: l.Concurrency, Rate: l.Rate.String(), Engines: []describedShare{}}
+	d := describedLimit{
+		Name: l.Name, Actions: slices.Concat([]string{}, l.Actions), Concurrency: l.Concurrency, Rate: l.Rate.String(), Engines: []describedShare{},
+		Instances: l.Instances, Workflows: l.Workflows, Admitted: l.State.Admitted,
+	}
 	for _, s := range l.State.Current(now) {
 		d.Permits += s.Permits
 		d.Waiting += s.Waiting

@@ -41,10 +41,10 @@ func (r *RetryCmd) Run(c *console.Console) error {
 	}
 	ctx, stop := console.Interruptible()
 	defer stop()
-	return console.Ended(ctx, withExisting(ctx, &r.StoreFlags, r.Timeout, "pulley retry", func(ctx context.Context, _ place, store backend.Backend) error {
-		again := submitter{store: store, program: s.Program, timeout: r.Timeout, warn: c.Say, report: func(made []submitted) error { return printSubmitted(c, r.FormatFlag, made) }}
+	return failFull(console.Ended(ctx, withExisting(ctx, &r.StoreFlags, r.Timeout, "pulley retry", func(ctx context.Context, _ place, store backend.Backend) error {
+		again := submitter{store: store, program: s.Program, timeout: r.Timeout, noWait: true, warn: c.Say, report: func(made []submitted) error { return printSubmitted(c, r.FormatFlag, made) }}
 		return again.submit(ctx, []wanted{{id: retryOf(s.ID), input: s.Input}})
-	}))
+	})))
 }
 
 // retryOf returns the id of what is submitted instead of an instance.

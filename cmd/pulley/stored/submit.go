@@ -22,6 +22,7 @@ type SubmitCmd struct {
 	Key                 *string `placeholder:"TEXT" help:"An idempotency key: under one key there is one instance in the schema, however often it is submitted."`
 	Batch               string  `placeholder:"FILE" help:"Submit an instance for each line of FILE, which is its input, a JSON object; - reads standard input."`
 	Keyed               bool    `help:"Each line of --batch is {\"key\":TEXT,\"input\":{…}}, with an idempotency key for each instance."`
+	NoWait              bool    `help:"Where a limit of instances has no place, do not wait for one: exit with status 1."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database, for each group of instances"`
 	console.FormatFlag
 }
@@ -33,8 +34,9 @@ func (SubmitCmd) Help() string {
 		"A key is known as long as its instance is kept.\n\n" +
 		"--batch stores the lines in order, in groups, and does not wait for a slow writer to fill one. It prints an id for each line as soon as that is stored, so what was printed is stored if the command is cut off. A line that " +
 		"is refused ends it: all lines before are stored, and none after. Use --keyed where it may have to be repeated.\n\n" +
+		"Where a limit of instances (pulley limit set --instances) has no place, it says so and waits for one; with --no-wait it ends.\n\n" +
 		`With --format json each line is {"id":…,"created":true|false}; created is false if the instance was there.` +
-		"\n\nExit status: 0 if all is stored, 2 otherwise.\n\n" +
+		"\n\nExit status: 0 if all is stored, 1 if with --no-wait a limit has no place for some, 2 otherwise.\n\n" +
 		"Examples:\n\n  pulley submit flow.ir --input '{\"n\": 3}' --key order-17 --dsn postgres://me@localhost/work\n  pulley submit flow.ir --batch inputs.ndjson --dsn postgres://me@localhost/work"
 }
 
@@ -57,7 +59,7 @@ func (r *SubmitCmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	if r.Batch != "" {
-		return console.Ended(ctx, r.batch(ctx, c, where, program))
+		return failFull(console.Ended(ctx, r.batch(ctx, c, where, program)))
 	}
 	input, err := r.ReadInput(c, r.InputText(), program)
 	if err != nil {
@@ -72,7 +74,15 @@ func (r *SubmitCmd) Run(c *console.Console) error {
 		return console.Ended(ctx, err)
 	}
 	defer closing()
-	return console.Ended(ctx, s.submit(ctx, []wanted{one}))
+	return failFull(console.Ended(ctx, s.submit(ctx, []wanted{one})))
+}
+
+// failFull tells a limit that has no place from a mistake.
+func failFull(err error) error {
+	if errors.Is(err, backend.ErrFull) {
+		return &console.Status{Code: console.ExitFailed, Err: err}
+	}
+	return err
 }
 
 func (r *SubmitCmd) check(c *console.Console) (where place, program *plan.Program, err error) {
@@ -104,7 +114,7 @@ func (r *SubmitCmd) open(ctx context.Context, c *console.Console, where place, p
 		return nil, nil, err
 	}
 	return &submitter{
-		store: store, program: program, timeout: r.Timeout, warn: c.Say,
+		store: store, program: program, timeout: r.Timeout, noWait: r.NoWait, warn: c.Say,
 		report: func(made []submitted) error { return printSubmitted(c, r.FormatFlag, made) },
 	}, closing, nil
 }

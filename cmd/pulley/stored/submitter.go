@@ -3,7 +3,9 @@ package stored
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +26,8 @@ type wanted struct {
 type submitted struct {
 	ID      uuid.UUID `json:"id"`
 	Created bool      `json:"created"` // false: it was there
+
+	full error // it is not there: a limit of instances has no place
 }
 
 // submitter stores instances of one program, group by group.
@@ -31,6 +35,7 @@ type submitter struct {
 	store   backend.Backend
 	program *plan.Program
 	timeout time.Duration // of a group
+	noWait  bool          // for a place under a limit of instances
 	report  func([]submitted) error
 	warn    func(string, ...any)
 
@@ -44,11 +49,44 @@ const (
 	submitPauseMax = 2 * time.Second
 )
 
-// submit stores a group, notifies engines, and reports the group.
+// submit stores a group, notifies engines, and reports the group. What a limit of instances has no place for waits for one: the group is
+// stored in parts then, in order.
 func (s *submitter) submit(ctx context.Context, group []wanted) error {
+	for pausing, told := placePauseMin, false; ; pausing = min(2*pausing, placePauseMax) {
+		stored, err := s.submitPart(ctx, group)
+		if !errors.Is(err, backend.ErrFull) {
+			return err
+		}
+		if stored > 0 {
+			group, pausing = group[stored:], placePauseMin
+		}
+		if s.noWait {
+			return fmt.Errorf("instance %s was not submitted: %w", group[0].id, err)
+		}
+		if !told {
+			told = true
+			s.warn("pulley: %v; waiting for a place", err)
+		}
+		if pause.For(ctx, pausing) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Bounds of the pause before a place is asked for again.
+const (
+	placePauseMin = 10 * time.Millisecond
+	placePauseMax = time.Second
+)
+
+// submitPart stores the first members of a group, up to one that has no place, whose error it returns.
+func (s *submitter) submitPart(ctx context.Context, group []wanted) (stored int, full error) {
 	ctx, done := context.WithTimeoutCause(ctx, s.timeout, ErrSlow)
 	defer done()
 	made, err := s.storeGroup(ctx, group)
+	if errors.Is(err, backend.ErrFull) {
+		group, full, err = group[:len(made)], err, nil
+	}
 	if err == nil {
 		err = s.checkFound(ctx, group, made)
 	}
@@ -56,9 +94,9 @@ func (s *submitter) submit(ctx context.Context, group []wanted) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return err
+		return 0, err
 	}
-	if l, ok := s.store.(backend.Listener); ok {
+	if l, ok := s.store.(backend.Listener); ok && len(made) > 0 {
 		if err := l.Notify(ctx); err != nil {
 			s.warn("pulley: engines were not notified, and find the instances when they next look: %v", err)
 		}
@@ -70,10 +108,14 @@ func (s *submitter) submit(ctx context.Context, group []wanted) error {
 			s.found++
 		}
 	}
-	return s.report(made)
+	if err := s.report(made); err != nil {
+		return len(made), err
+	}
+	return len(made), full
 }
 
-// storeGroup stores a group. Ids make a repetition safe; what a call that failed had stored may be reported as found.
+// storeGroup stores a group. Ids make a repetition safe; what a call that failed had stored may be reported as found. With an error of
+// backend.ErrFull, it returns those before the first that has no place.
 func (s *submitter) storeGroup(ctx context.Context, group []wanted) ([]submitted, error) {
 	made := make([]submitted, len(group))
 	open := make([]int, len(group))
@@ -85,9 +127,13 @@ func (s *submitter) storeGroup(ctx context.Context, group []wanted) ([]submitted
 		if try > 0 && pause.For(ctx, pausing) != nil {
 			return nil, err
 		}
-		if open, err = s.try(ctx, group, open, made); len(open) == 0 {
-			return made, err
+		if open, err = s.try(ctx, group, open, made); len(open) > 0 {
+			continue
 		}
+		if first := slices.IndexFunc(made, func(m submitted) bool { return m.full != nil }); err == nil && first >= 0 {
+			return made[:first], made[first].full
+		}
+		return made, err
 	}
 	return nil, err
 }
@@ -98,7 +144,7 @@ func (s *submitter) try(ctx context.Context, group []wanted, open []int, made []
 	for k, i := range open {
 		subs[k] = backend.Submission{ID: group[i].id, Program: s.program, Input: group[i].input}
 	}
-	out, err := s.store.Submit(ctx, subs, backend.Grant{Owner: "pulley submit"})
+	out, err := s.call(ctx, subs)
 	if err != nil {
 		return open, err
 	}
@@ -108,6 +154,8 @@ func (s *submitter) try(ctx context.Context, group []wanted, open []int, made []
 		case backend.Applied:
 			made[i].Created = true
 		case backend.Duplicate:
+		case backend.Full:
+			made[i].full = o.Err
 		case backend.Again:
 			again, err = append(again, i), o.Err
 		default:
@@ -115,6 +163,16 @@ func (s *submitter) try(ctx context.Context, group []wanted, open []int, made []
 		}
 	}
 	return again, err
+}
+
+func (s *submitter) call(ctx context.Context, subs []backend.Submission) (backend.Committed, error) {
+	submit := func(subs []backend.Submission) (backend.Committed, error) {
+		return s.store.Submit(ctx, subs, backend.Grant{Owner: "pulley submit"})
+	}
+	if limited, ok := s.store.(backend.LimitedStore); ok {
+		return backend.SubmitAdmitted(ctx, limited, subs, submit)
+	}
+	return submit(subs)
 }
 
 // checkFound refuses keys under which there is an instance of another program or input.

@@ -201,6 +201,106 @@ func (r *rig) waitUntilDue(b backend.Scheduler, n int) {
 var limitCases = []testCase{
 	{name: "limits are kept", run: limitsAreKept},
 	{name: "limits are saved by version", run: limitsAreSavedByVersion},
+	{name: "instances are admitted", run: instancesAreAdmitted},
+	{name: "engines admit instances together", run: enginesAdmitTogether},
+}
+
+// admitted checks which limits are full for instances.
+func (r *rig) admitted(l backend.Limiter, workflow string, ids []uuid.UUID, want ...string) {
+	r.Helper()
+	got, err := l.Admit(r.ctx, workflow, ids)
+	if r.must(err); !slices.Equal(got, want) {
+		r.Errorf("of %s, full are %q, want %q", workflow, got, want)
+	}
+}
+
+// A limit of instances takes as many as it has places, under their ids; ends free places.
+func instancesAreAdmitted(r *rig) {
+	limiter := r.limiter(r.b)
+	if limiter == nil {
+		return
+	}
+	const workflow, other = "test.ir", "other.ir"
+	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()}
+	r.admitted(limiter, workflow, ids[:2], "", "") // there are no limits
+
+	running := r.submitOne(single, `{"v": 1}`, grant(1))
+	for _, l := range []limit.Limit{{Name: "all", Instances: 4}, {Name: "own", Instances: 3, Workflows: []string{"it's \"é\"", workflow}}} {
+		r.must(limiter.SetLimit(r.ctx, l))
+	}
+	r.admitted(limiter, other, ids[:1], "")
+	r.admitted(limiter, workflow, ids[1:5], "", "", "all", "all") // one runs, and one is another's
+	r.admitted(limiter, workflow, ids[1:4], "", "", "all")        // two have places
+	r.admitted(limiter, other, ids[3:4], "all")
+	r.must(limiter.SetLimit(r.ctx, limit.Limit{Name: "all", Instances: 100})) // those that are not stored lose their places of it
+	r.admitted(limiter, workflow, ids[3:4], "own")
+
+	r.applied(grant(0), done(r.delivered(running, 1, 1), `1`))
+	for end := false; !end; { // the pause between two looks for ended instances
+		got, err := limiter.Admit(r.ctx, workflow, ids[3:4])
+		r.must(err)
+		if end = got[0] == ""; !end {
+			pause(r.ctx, time.Millisecond, r.Advance)
+		}
+	}
+	r.admitted(limiter, workflow, ids[4:5], "own")
+	removed, err := limiter.RemoveLimit(r.ctx, "own")
+	if r.must(err); !removed {
+		r.Error("no limit was removed")
+	}
+	r.admitted(limiter, workflow, ids[4:5], "")
+	found, _, err := limiter.Limits(r.ctx)
+	if r.must(err); len(found) != 1 || found[0].Instances != 100 || found[0].State.Admitted < 2 || found[0].State.Admitted > 3 { // one has ended, which need not be noticed
+		r.Errorf("limits are %+v", found)
+	}
+	if err := limiter.SetLimit(r.ctx, limit.Limit{Name: "both", Instances: 1, Actions: []string{"x"}}); err == nil {
+		r.Error("a limit of instances and of actions was stored")
+	}
+}
+
+// Several backends that admit at the same time never exceed a limit, and a repetition takes no second place.
+func enginesAdmitTogether(r *rig) {
+	first := r.limiter(r.b)
+	if first == nil {
+		return
+	}
+	const most, each = 50, 20
+	r.must(first.SetLimit(r.ctx, limit.Limit{Name: "few", Instances: most}))
+	r.must(first.SetLimit(r.ctx, limit.Limit{Name: "many", Instances: most + 10, Workflows: []string{"a"}}))
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	places := map[uuid.UUID]bool{}
+	for i := range 4 {
+		limiter := r.limiter(r.reopen())
+		workflow := []string{"a", "b"}[i%2]
+		group.Go(func() {
+			ids := make([]uuid.UUID, each)
+			for k := range ids {
+				ids[k] = uuid.New()
+			}
+			for range 3 {
+				full, err := limiter.Admit(r.ctx, workflow, ids)
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				mu.Lock()
+				for k, name := range full {
+					if name == "" {
+						places[ids[k]] = true
+					} else if places[ids[k]] {
+						r.Error("an instance lost its place")
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	found, _, err := first.Limits(r.ctx)
+	if r.must(err); len(places) != most || found[0].State.Admitted != most || found[1].State.Admitted > most {
+		r.Errorf("%d instances have places, and the limits say %+v; %d may", len(places), found, most)
+	}
 }
 
 // limiter returns the backend's limits; nil: it has none, and says so by not being a backend.Limiter.

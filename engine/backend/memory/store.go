@@ -20,6 +20,7 @@ type store struct {
 	listeners map[*listener]struct{}
 	schedules schedules
 	limits    map[string]*backend.StoredLimit
+	admitted  map[string]map[uuid.UUID]time.Time // by limit: when instances got their places
 	signals   signals
 	space     state.Space
 	epoch     time.Time // the zero of instants
@@ -35,6 +36,7 @@ func newStore(shards int, epoch time.Time) *store {
 		instances: map[uuid.UUID]*instance{},
 		listeners: map[*listener]struct{}{},
 		limits:    map[string]*backend.StoredLimit{},
+		admitted:  map[string]map[uuid.UUID]time.Time{},
 		signals:   newSignals(),
 		space:     state.Space{Rules: state.Rules{KeepDone: true}},
 		epoch:     epoch,

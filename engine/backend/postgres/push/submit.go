@@ -27,11 +27,21 @@ func eventsOf(started []pgstore.Started) []*commitEvent {
 
 // SubmitTx stores new instances within a transaction of the caller's, in the store's database: they are there once it commits, and
 // never if it is rolled back. Engines are notified by its commit. Like Submit, it answers an id that exists Duplicate, and an input
-// that the program refuses Refused; if another transaction is submitting the id, it waits for that. After an error nothing of the
-// call is left, and the transaction can continue. Definitions of programs are stored apart, and stay.
+// that the program refuses Refused; if another transaction is submitting the id, it waits for that. What a limit of instances has no
+// place for, it answers Full: places are given apart, so those of a transaction that is rolled back, or that takes more than a minute,
+// are free again a minute later. After an error nothing of the call is left, and the transaction can continue. Definitions of programs
+// are stored apart, and stay.
 //
 // The transaction must be of pgx, and not of the simple protocol. It sees the caller's settings again after the call.
 func (b *Backend) SubmitTx(ctx context.Context, tx pgx.Tx, subs []backend.Submission) ([]backend.Outcome, error) {
+	out, err := backend.SubmitAdmitted(ctx, b, subs, func(admitted []backend.Submission) (out backend.Committed, err error) {
+		out.Outcomes, err = b.submitTx(ctx, tx, admitted)
+		return out, err
+	})
+	return out.Outcomes, err
+}
+
+func (b *Backend) submitTx(ctx context.Context, tx pgx.Tx, subs []backend.Submission) ([]backend.Outcome, error) {
 	var outcomes []backend.Outcome
 	err := b.store.InTransactionOf(ctx, tx, func(conn pgstore.Conn) error {
 		var failed error
