@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/depth"
 	"pulley/internal/pgtest"
 	"pulley/reports/page"
 	"pulley/reports/record"
@@ -82,10 +83,23 @@ func call(t *testing.T, stdin io.Reader, args ...string) result {
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
-	var out, stderr bytes.Buffer
-	code := pulley(args, &console.Console{In: stdin, Out: &out, Err: &stderr})
-	return result{code: code, out: out.String(), err: stderr.String()}
+	ended := make(chan result, 1)
+	go func() {
+		var out, stderr bytes.Buffer
+		code := pulley(args, &console.Console{In: stdin, Out: &out, Err: &stderr})
+		ended <- result{code: code, out: out.String(), err: stderr.String()}
+	}()
+	select {
+	case got := <-ended:
+		return got
+	case <-time.After(callDeadline):
+		t.Fatalf("pulley %s has not ended after %v", strings.Join(args, " "), callDeadline)
+		return result{}
+	}
 }
+
+// callDeadline is for what waits for something that does not happen. Nothing can end it, but its test can fail.
+var callDeadline = depth.Of(2*deadline, time.Hour)
 
 func run(t *testing.T, args ...string) result {
 	t.Helper()

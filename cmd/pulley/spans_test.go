@@ -97,13 +97,21 @@ func TestWorkWithoutCollector(t *testing.T) {
 	server.Close()
 	prog := file(t, "flow.ir", "fn main(input: [], output: [x]):\n    x = @noop()\n")
 	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
-	id := strings.TrimSpace(call(t, nil, append([]string{"submit", prog}, where...)...).out)
-	got := call(t, nil, append([]string{"work", "--spans", server.URL, "--idle-exit", "100ms"}, where...)...)
-	if got.code != 0 || !strings.Contains(got.err, "2 spans could not be sent") {
-		t.Errorf("%+v", got)
+	cmd := command(t, append([]string{"work", "--spans", server.URL}, where...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
+	id := strings.TrimSpace(call(t, nil, append([]string{"submit", prog}, where...)...).out)
 	if got := call(t, nil, append([]string{"wait", id}, where...)...); got.code != 0 {
 		t.Errorf("%+v", got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitStatus(t, cmd.Wait()); code != 128+int(syscall.SIGTERM) || !strings.Contains(stderr.String(), "2 spans could not be sent") {
+		t.Errorf("status %d, %s", code, stderr.String())
 	}
 	for want, flags := range map[string][]string{
 		"--spans: write the address of a collector, as in http://127.0.0.1:4318": {"--spans", "127.0.0.1:4318"},
