@@ -134,18 +134,25 @@ const nameMax = 40
 func table(page backend.Page) string {
 	rows := [][]string{{"ID", "STATUS", "WORKFLOW", "AGE", "DONE", "RUNNING", "WAITING", "ERROR"}}
 	for _, in := range page.Instances {
-		row := []string{in.ID.String(), string(in.Status), end(in.Workflow, nameMax), inspect.Pause(page.Now.Sub(in.Submitted)), "-", "-", "-", short(in.Failure, nameMax)}
-		if n := in.Counts; n != nil {
-			row[5], row[6] = counted(n.Running), counted(n.Waiting)
-			if n.Done != nil {
-				row[4] = counted(*n.Done)
-			}
-		}
-		rows = append(rows, row)
+		row := []string{in.ID.String(), string(in.Status), end(in.Workflow, nameMax), inspect.Pause(page.Now.Sub(in.Submitted))}
+		rows = append(rows, append(append(row, countCells(in.Counts)...), short(in.Failure, nameMax)))
 	}
 	var b bytes.Buffer
 	aligned.Write(&b, rows, func(column int) bool { return column < 3 || column == 7 })
 	return b.String()
+}
+
+// countCells are the cells of done, running and waiting node runs; n may be nil.
+func countCells(n *backend.RunCounts) []string {
+	cells := []string{"-", "-", "-"}
+	if n == nil {
+		return cells
+	}
+	if n.Done != nil {
+		cells[0] = counted(*n.Done)
+	}
+	cells[1], cells[2] = counted(n.Running), counted(n.Waiting)
+	return cells
 }
 
 func counted(n int) string {
