@@ -163,7 +163,7 @@ func TestLookRefusals(t *testing.T) {
 		{append([]string{"ps", "--after", "x"}, there...), []string{`--after: id "x": this is not a UUID`}},
 		{[]string{"ps", "--backend", "memory"}, []string{"backend memory keeps nothing for another command"}},
 		{[]string{"why", id}, []string{"say which database holds the instance"}},
-		{append([]string{"why", "x"}, there...), []string{`"x" is neither an instance's id, such as `, "nor a schedule of schema " + schema}},
+		{append([]string{"why", "x"}, there...), []string{`"x" is neither an instance's id, such as `, "nor a schedule or a limit of schema " + schema}},
 		{[]string{"purge"}, []string{"missing flags: --older=TIME"}},
 	} {
 		got := call(t, nil, c.args...)

@@ -36,7 +36,7 @@ type cli struct {
 	Ps        stored.PsCmd          `cmd:"" help:"List the instances that are in a database."`
 	Show      stored.ShowCmd        `cmd:"" help:"Show an instance that is in a database, and where it stands in its graph."`
 	Why       stored.WhyCmd         `cmd:"" help:"Say what an instance waits for, and since when."`
-	Top       stored.TopCmd         `cmd:"" help:"Show what goes on in a database, again and again."`
+	Top       stored.TopCmd         `cmd:"" help:"Show what happens in a database, again and again."`
 	Retry     stored.RetryCmd       `cmd:"" help:"Submit an instance that failed or was canceled again, from its start."`
 	Purge     stored.PurgeCmd       `cmd:"" help:"Delete instances that ended long ago."`
 	Schema    stored.SchemaCmd      `cmd:"" help:"Make and upgrade a schema, and print the SQL of roles that use it."`

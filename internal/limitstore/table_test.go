@@ -73,7 +73,7 @@ func TestPlacesOfKilledSubmitters(t *testing.T) {
 		if _, err := store.Pool.Exec(ctx, `UPDATE limits SET state = json_build_object('admitted', state -> 'admitted')`); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Pool.Exec(ctx, `UPDATE admissions SET admitted_at = clock_timestamp() - $1::text::interval`, c.past); err != nil {
+		if _, err := store.Pool.Exec(ctx, `UPDATE admissions SET since = clock_timestamp() - $1::text::interval`, c.past); err != nil {
 			t.Fatal(err)
 		}
 		wanted := ids
@@ -88,6 +88,38 @@ func TestPlacesOfKilledSubmitters(t *testing.T) {
 	}
 	if found, _, err := table.Limits(ctx); err != nil || found[0].State.Admitted != 1 {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A limit that is removed, or replaced by one of actions, leaves no places.
+func TestPlacesOfRemovedLimits(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := On(store)
+	for what, end := range map[string]func() error{
+		"removed": func() error { _, err := table.RemoveLimit(ctx, "x"); return err },
+		"replaced": func() error {
+			return table.SetLimit(ctx, limit.Limit{Name: "x", Actions: []string{"a"}, Concurrency: 1})
+		},
+	} {
+		if err := table.SetLimit(ctx, limit.Limit{Name: "x", Instances: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.Admit(ctx, "flow.ir", []uuid.UUID{uuid.New(), uuid.New()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := store.Pool.QueryRow(ctx, "SELECT count(*) FROM admissions").Scan(&left); err != nil || left > 0 {
+			t.Errorf("a limit that was %s leaves %d places, %v", what, left, err)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type TopCmd struct {
 
 // Help completes the command's help.
 func (TopCmd) Help() string {
-	return "It shows, again and again, what goes on in a schema: how many instances were submitted and ended lately, what limits and schedules wait for, and the newest running instances with what each waits for. " +
+	return "It shows, again and again, what happens in a schema: how many instances were submitted and ended lately, what limits and schedules wait for, and the newest running instances with what each waits for. " +
 		"It only reads, what one look reads is bounded, and --dsn may name a standby. Where the database cannot be reached, it says so, and continues.\n\n" +
 		"Rates are of the last ten seconds, and of the newest 1000 instances: of those whose ids pulley did not make, such as ones with keys, it may see others.\n\n" +
 		`With --format json each look is a line: {"at","recent":{"instances","running","completed","failed","canceled","seconds","submitted","ended"},"limits":[…],"schedules":[…],"instances":[{…,"waits_for"}]}, with limits and schedules as in pulley why and instances as in pulley ps.` +

@@ -3,5 +3,5 @@ DELETE FROM admissions a
 WHERE a.limit_name = $1
     AND coalesce(
         (SELECT i.status <> 'running' FROM instances i WHERE i.shard = a.shard AND i.id = a.instance_id),
-        a.admitted_at < clock_timestamp() - interval '1 minute'
+        a.since < clock_timestamp() - interval '1 minute'
     )
