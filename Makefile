@@ -28,7 +28,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes matrix nightly bench claims chaos sim-coverage mutants fuzz soak-language peers adapters module setup clean
+.PHONY: help demo check test flakes matrix nightly bench claims chaos sim-coverage mutants fuzz soak-language peers adapters module setup image clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -74,6 +74,13 @@ nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where
 	@scripts/setup.sh compiler postgres scripts ci
 	@$(RUN_GO) build -o $(SUITE)-night ./cmd/suite
 	@$(SUITE)-night nightly --night $(NIGHT) $(NIGHT_FLAGS)
+
+# What the image is called, and what it gets besides pulley, such as IMAGE_PACKAGES=python3,curl.
+IMAGE ?= pulley
+IMAGE_PACKAGES ?=
+
+image: ## Make a container image of pulley on Debian, without a registry; as root, in two minutes; IMAGE, IMAGE_PACKAGES
+	@GO=$(GO) PULLEY_IMAGE_PACKAGES=$(IMAGE_PACKAGES) packaging/image.sh $(IMAGE)
 
 bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres

@@ -150,7 +150,7 @@ func newRunnerOn(t *testing.T, store backend.Backend) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{Backend: store, Workers: actions})
+	e, err := engine.New(engine.Config{Backend: store, Workers: actions, Signals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +197,9 @@ func (r *runner) interpreter(t *testing.T, program string) *reference.Interprete
 
 func (r *runner) act(t *testing.T) reference.Action {
 	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
+		if name == worker.WaitSignal { // nobody sends one, and all of these waits time out
+			return nil, &reference.Error{Type: worker.TypeTimeout, Message: "no signal came"}
+		}
 		result, failure := r.actions.Execute(t.Context(), backend.Task{Action: name, Args: args, Attempt: attempt})
 		if failure != nil {
 			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}

@@ -73,11 +73,10 @@ type ownActions struct {
 	python   *console.PythonWorkers // nil without a Python file
 }
 
-// takesSignals reports whether workflows may wait for signals: not if the actions are in Python, or a file has its own action of the
-// name.
+// takesSignals reports whether workflows may wait for signals: not if a file has its own action of the name.
 func (o *ownActions) takesSignals(store backend.Backend) bool {
 	_, has := store.(signal.Store)
-	return has && o.python == nil && !slices.ContainsFunc(o.files, func(m *manifest.Manifest) bool {
+	return has && (o.python == nil || !o.python.OwnWait) && !slices.ContainsFunc(o.files, func(m *manifest.Manifest) bool {
 		return slices.ContainsFunc(m.Actions(), func(a worker.Action) bool { return a.Name == worker.WaitSignal })
 	})
 }

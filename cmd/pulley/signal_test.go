@@ -99,3 +99,41 @@ func TestOwnActionNamedAsTheWait(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A workflow in Python waits for a signal beside its own actions, which other processes run.
+func TestSignalOfPython(t *testing.T) {
+	t.Parallel()
+	flow := file(t, "flow.py", `from pulley import Workflow, action, wait_signal, workflow
+
+
+@action
+async def ship(order: int, by: str) -> str:
+    return f"order {order}, by {by}"
+
+
+@workflow
+class Order(Workflow):
+    async def run(self, order: int) -> str:
+        by: str = await wait_signal("approved", timeout="72h")
+        return await ship(order, by)
+`)
+	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
+	do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+	id := strings.TrimSpace(do("submit", flow, "--input", `{"order": 17}`).out)
+	cmd := command(t, append([]string{"work", flow}, where...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := do("signal", id, "approved", "--value", `"Ada"`); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := do("wait", id, "--timeout", "5m"); got.out != "completed: \"order 17, by Ada\"\n" {
+		t.Errorf("%+v", got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if code := exitStatus(t, cmd.Wait()); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("pulley work ended with status %d", code)
+	}
+}

@@ -14,7 +14,8 @@ Python 3.9 or later; nothing else is needed.  pydantic models work if pydantic i
 
 from .attempt import Attempt, current_attempt
 from .definitions import Action, DefinitionError, Workflow, action, workflow
+from .signals import send_signal, wait_signal
 
-__all__ = ["Action", "Attempt", "DefinitionError", "Workflow", "action", "current_attempt", "workflow", "__version__"]
+__all__ = ["Action", "Attempt", "DefinitionError", "Workflow", "action", "current_attempt", "send_signal", "wait_signal", "workflow", "__version__"]
 
 __version__ = "0.1.0"

@@ -97,8 +97,8 @@ def action(
         name=called,
         function=function,
         retry=retry,
-        backoff_ms=_milliseconds(what, "backoff", backoff),
-        timeout_ms=_milliseconds(what, "timeout", timeout),
+        backoff_ms=milliseconds(what, "backoff", backoff),
+        timeout_ms=milliseconds(what, "timeout", timeout),
         retry_on=_type_names(what, retry_on),
     )
     if made.timeout_ms == 0:
@@ -129,8 +129,8 @@ def workflow(cls: Class) -> Class:
     return cls
 
 
-def _milliseconds(what: str, option: str, value: Optional[Duration]) -> Optional[int]:
-    """Reads a duration."""
+def milliseconds(what: str, option: str, value: Optional[Duration]) -> Optional[int]:
+    """Reads a duration, in whole milliseconds; what and option name it in errors."""
     if value is None:
         return None
     wrong = DefinitionError(f'{what}: {option}={value!r}; write seconds, a timedelta, or a text such as "200ms", "5s", "2m"')

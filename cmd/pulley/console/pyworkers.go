@@ -29,7 +29,10 @@ type WorkersConfig struct {
 
 // PythonWorkers are processes that run the actions of a Python file.
 type PythonWorkers struct {
-	Actions *worker.Registry // the file's own and imported ones, and the built-in one that raises errors
+	Actions *worker.Registry // the file's own and imported ones, and the built-in ones that translated workflows call
+
+	// OwnWait reports that the file has an action of its own with the name of the built-in wait for signals.
+	OwnWait bool
 
 	interpreter *python.Interpreter
 	keeper      *procgroup.Supervisor
@@ -39,8 +42,8 @@ type PythonWorkers struct {
 // StartWorkers starts processes for the actions of the program's Python file, if the called actions need any. A signal ends the
 // start. The caller closes the processes; they also end when this process dies.
 func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWorkers, error) {
-	if !slices.ContainsFunc(actions, func(name string) bool { return name != raiseAction }) {
-		registry, err := worker.NewRegistry(raise())
+	if !slices.ContainsFunc(actions, func(name string) bool { return !slices.Contains(translated, name) }) {
+		registry, err := worker.NewRegistry(withTranslated(nil)...)
 		return &PythonWorkers{Actions: registry}, err
 	}
 	ctx, stop := Interruptible()
@@ -77,21 +80,25 @@ func (w *PythonWorkers) start(ctx context.Context, file string, o WorkersConfig)
 		return err
 	}
 	actions := w.pool.Actions()
-	if !slices.ContainsFunc(actions, isRaise) {
-		actions = append(actions, raise())
-	}
-	if w.Actions, err = worker.NewRegistry(actions...); err != nil {
+	w.OwnWait = slices.ContainsFunc(actions, func(a worker.Action) bool { return a.Name == worker.WaitSignal })
+	if w.Actions, err = worker.NewRegistry(withTranslated(actions)...); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }
 
-const raiseAction = "fail"
+// translated are the built-in actions that the translations of Python's raise and wait_signal call.
+var translated = []string{"fail", worker.WaitSignal}
 
-func isRaise(a worker.Action) bool { return a.Name == raiseAction }
-
-func raise() worker.Action {
-	return worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)]
+// withTranslated adds those of them that are not there.
+func withTranslated(actions []worker.Action) []worker.Action {
+	for _, a := range worker.Builtins() {
+		isThere := slices.ContainsFunc(actions, func(b worker.Action) bool { return b.Name == a.Name })
+		if slices.Contains(translated, a.Name) && !isThere {
+			actions = append(actions, a)
+		}
+	}
+	return actions
 }
 
 // Kill kills a process that has attempts, as if it had died, and reports whether there was one.

@@ -8,7 +8,8 @@ import inspect
 import math
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ..definitions import Action
+from ..definitions import Action, DefinitionError, milliseconds
+from ..signals import wait_signal
 from . import types as t
 from .functions import is_builtin
 from .methods import Methods
@@ -178,14 +179,14 @@ class Invocations(Methods):
         found, callee = self.unit.static(self, node.func)
         if not found:
             return None
-        if inspect.iscoroutinefunction(callee) and (getattr(callee, "__pulley_action__", None) or self.unit.source_of(callee)) or callee in (asyncio.sleep, asyncio.gather):
+        if inspect.iscoroutinefunction(callee) and (getattr(callee, "__pulley_action__", None) or self.unit.source_of(callee)) or callee in (asyncio.sleep, asyncio.gather, wait_signal):
             raise Refused(node, f"await is missing; write await {ast.unparse(node.func)}(...)")
         return self.called(node, callee, None)
 
     def awaited(self, node: ast.Await) -> Rhs:
         call = node.value
         if not isinstance(call, ast.Call):
-            raise Refused(node, "await is compiled before a call of an action, of a method of the workflow, asyncio.gather and asyncio.sleep")
+            raise Refused(node, "await is compiled before a call of an action, of a method of the workflow, asyncio.gather, asyncio.sleep and wait_signal")
         found, callee = self.unit.static(self, call.func)
         if not found:
             raise Refused(call, f"{ast.unparse(call.func)} is not known here; define it in the module, or as a method of the workflow")
@@ -204,6 +205,8 @@ class Invocations(Methods):
 
     def called(self, node: ast.Call, callee: Any, over: Optional[Dict[str, Value]]) -> Optional[Rhs]:
         """Translates a call of an action or a function of the workflow."""
+        if callee is wait_signal:
+            return self.signaled(node)
         action = getattr(callee, "__pulley_action__", None)
         if isinstance(action, Action):
             return self.act(node, action)
@@ -261,6 +264,27 @@ class Invocations(Methods):
         if not v.literal or v.text.startswith("-"):
             v = self.twice(v, lambda x: f"({x} if {x} > 0 else 0)", v.type)
         return Rhs([(v.text, node)], Value("None", t.NONE, literal=True), sleeps=True)
+
+    def signaled(self, node: ast.Call) -> Rhs:
+        """Translates a wait for a signal, whose timeout is a policy of the call."""
+        given = {k.arg: k.value for k in node.keywords}
+        policy = ""
+        if "timeout" in given:
+            policy = self.signal_timeout(given["timeout"])
+        rest = ast.Call(func=node.func, args=node.args, keywords=[k for k in node.keywords if k.arg != "timeout"])
+        (_, name), = self.arguments(ast.copy_location(rest, node), ["name"], ast.unparse(node.func), {}, ["name"])
+        if name.type != t.STR:
+            raise Refused(node, f"the name of a signal is a text, this is {self.article(name.type)}; write one such as 'approved'")
+        return Rhs([("@wait_signal(name=", node), (name.text, node), (")" + policy, None)], Value("", t.ANY))
+
+    def signal_timeout(self, node: ast.expr) -> str:
+        try:
+            ms = milliseconds("wait_signal", "timeout", ast.literal_eval(node))
+        except (ValueError, DefinitionError):
+            raise Refused(node, 'the timeout of wait_signal is a literal: seconds, or a text such as "72h"') from None
+        if ms == 0:
+            raise Refused(node, "the timeout of wait_signal is 0; write a time above 0, or leave it out")
+        return "" if ms is None else f" [timeout: {ms}ms]"
 
     # gather
 
