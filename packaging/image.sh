@@ -56,6 +56,6 @@ install -d -m 755 "$work/root/etc/pulley"
 say "importing $name"
 tar --create --one-file-system --directory="$work/root" --numeric-owner --file="$work/image.tar" . # not into a pipe, which hides a failure
 docker import --change 'ENTRYPOINT ["tini", "--", "pulley"]' --change 'CMD ["help"]' --change "USER $account:$account" \
-	--change 'WORKDIR /etc/pulley' --change 'STOPSIGNAL SIGTERM' --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
+	--change 'WORKDIR /etc/pulley' --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
 	"$work/image.tar" "$name" >/dev/null
 docker image inspect --format "image: $name has {{.Size}} bytes" "$name" >&2
