@@ -110,6 +110,10 @@ func TestSubmittingBeyondALimit(t *testing.T) {
 		if _, err := e.Submit(s.ctx, engine.SubmitRequest{ID: first, Program: p, NoWait: true}); err != nil {
 			s.Errorf("a repetition: %v", err)
 		}
+		twice := engine.SubmitRequest{ID: uuid.New(), Program: p, NoWait: true}
+		if _, err := e.SubmitAll(s.ctx, []engine.SubmitRequest{{ID: first, Program: p}, twice, twice, {ID: first, Program: p}}); !errors.Is(err, engine.ErrFull) || strings.Count(err.Error(), "limit backlog") != 2 {
+			s.Errorf("several, one of them there: %v", err)
+		}
 		brief, cancel := context.WithTimeout(s.ctx, 50*time.Millisecond)
 		if _, err := e.Submit(brief, engine.SubmitRequest{ID: third, Program: p}); !errors.Is(err, context.DeadlineExceeded) {
 			s.Errorf("one that waits, and not for long: %v", err)

@@ -100,7 +100,7 @@ func TestOwnActionNamedAsTheWait(t *testing.T) {
 	}
 }
 
-// A workflow in Python waits for a signal beside its own actions, which other processes run.
+// A workflow in Python waits for a signal, and calls an action of its own, which other processes run.
 func TestSignalOfPython(t *testing.T) {
 	t.Parallel()
 	flow := file(t, "flow.py", `from pulley import Workflow, action, wait_signal, workflow

@@ -55,11 +55,14 @@ func SubmitAdmitted(ctx context.Context, store LimitedStore, subs []Submission, 
 func admit(ctx context.Context, store LimitedStore, subs []Submission) ([]string, error) {
 	full := make([]string, len(subs))
 	byWorkflow := map[string][]int{}
+	first := map[uuid.UUID]int{}
 	for i, s := range subs {
-		if s.Program != nil { // without one it is refused
-			workflow := s.Program.Workflow()
-			byWorkflow[workflow] = append(byWorkflow[workflow], i)
+		if _, again := first[s.ID]; again || s.Program == nil { // it is a duplicate, or refused
+			continue
 		}
+		first[s.ID] = i
+		workflow := s.Program.Workflow()
+		byWorkflow[workflow] = append(byWorkflow[workflow], i)
 	}
 	var ids []uuid.UUID // not admitted
 	var places []int
@@ -81,6 +84,13 @@ func admit(ctx context.Context, store LimitedStore, subs []Submission) ([]string
 	if len(ids) == 0 {
 		return full, nil
 	}
+	defer func() { // those that stand there again have what the first has
+		for i, s := range subs {
+			if f, known := first[s.ID]; known {
+				full[i] = full[f]
+			}
+		}
+	}()
 	found, err := store.Lookup(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("looking up instances that were not admitted: %w", err)

@@ -27,7 +27,7 @@ type Limiter interface {
 	// RemoveLimit removes a limit, and reports whether there was one.
 	RemoveLimit(ctx context.Context, name string) (bool, error)
 
-	// Admit gives instances of a workflow places under the limits of instances that cover it, in order, and returns for each the
+	// Admit gives instances of a workflow, each named once, places under the limits of instances that cover it, in order, and returns for each the
 	// name of the limit that is full; empty: it has its places. A place is an instance's until it has ended, or if it is not stored
 	// a minute later. Limits count from when they are set, with the instances that run then.
 	Admit(ctx context.Context, workflow string, ids []uuid.UUID) (full []string, err error)

@@ -10,7 +10,7 @@ from typing import Any, Deque, Dict, Optional
 
 from .definitions import DefinitionError, Duration, milliseconds
 
-#: What was sent in this process and not taken, and who waits, by the signal's name.
+#: What was sent in this process and not taken, and what waits for it, by the signal's name.
 _sent: Dict[str, Deque[Any]] = collections.defaultdict(collections.deque)
 _waiting: Dict[str, Deque["asyncio.Future[Any]"]] = collections.defaultdict(collections.deque)
 
