@@ -37,9 +37,7 @@ func (e *Engine) call(c *dispatch.Call) {
 		ev.ended = e.endedElsewhere(ctx, c.Leases, reply.Held, begun.Add(c.Grant.Lease/2))
 	}
 	shift(&reply.Committed, skew)
-	if reply.Err != nil && ctx.Err() != nil {
-		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
-	}
+	reply.Err = explain(ctx, reply.Err)
 	ev.at = e.cfg.now()
 	e.events.put(ev) // the loop reads until the last call has ended
 }

@@ -209,7 +209,7 @@
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
 //	engine/backend/postgres/push | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
 //	engine/dispatch            | engine/backend/memory
-//	engine                     | engine/backend/backendtest, engine/backend/designs
+//	engine                     | engine/backend/backendtest, engine/backend/designs, internal/procstatus
 //	engine/metrics             | engine/backend/memory
 //	engine/spans               | engine/backend/memory
 //	engine/inspect             | engine/backend/designs

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"pulley/engine/backend"
@@ -19,26 +17,18 @@ const (
 	purgeRestMost  = time.Hour
 )
 
-// runRetention deletes instances that ended longer ago than the retention, until the engine drains. A call that fails is followed
-// by growing pauses.
+// runRetention deletes instances that ended longer ago than the retention, until the engine drains.
 func (e *Engine) runRetention() {
 	rest := min(max(e.cfg.Retention/purgeRestPart, purgeRestLeast), purgeRestMost)
-	retry := e.cfg.RetryMin
 	walk := e.newPurge()
-	for e.scheduling.Err() == nil {
+	e.repeat("deleting old instances", func() (time.Duration, error) {
 		more, err := e.purge(walk)
-		pause := purgePause
-		switch {
-		case err != nil:
-			e.cfg.Observer.problem(fmt.Errorf("deleting old instances, tried again: %w", err))
-			pause, retry = retry, min(2*retry, e.cfg.RetryMax)
-		case more:
-			retry = e.cfg.RetryMin
-		default:
-			pause, retry, walk = rest, e.cfg.RetryMin, e.newPurge()
+		if more || err != nil {
+			return purgePause, err
 		}
-		e.restUntilDrain(pause)
-	}
+		walk = e.newPurge()
+		return rest, nil
+	})
 }
 
 func (e *Engine) newPurge() *backend.PurgeWalk {
@@ -49,9 +39,7 @@ func (e *Engine) purge(walk *backend.PurgeWalk) (more bool, err error) {
 	ctx, cancel := e.callContext()
 	defer cancel()
 	p, more, err := walk.Step(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-	}
+	err = explain(ctx, err)
 	if p.Completed+p.Failed+p.Canceled > 0 && e.cfg.Observer.Purged != nil {
 		e.cfg.Observer.Purged(p, e.cfg.now())
 	}

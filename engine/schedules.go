@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,26 +21,32 @@ const (
 	firingRetry     = time.Second
 )
 
-// runSchedules takes turns with due schedules until the engine drains; a turn that has begun is finished. A turn that fails is
-// followed by growing pauses.
+// runSchedules takes turns with due schedules until the engine drains; a turn that has begun is finished.
 func (e *Engine) runSchedules() {
 	cfg := turn.Config{
 		Store: e.cfg.Backend.(backend.Scheduler), Instances: scheduled{e}, Schedules: schedulesAtOnce, Ticks: ticksAtOnce, Lease: e.cfg.Lease, RetryPause: firingRetry,
 	}
+	e.repeat("schedules", func() (time.Duration, error) {
+		one, begun := turn.New(cfg), time.Now()
+		err := e.takeTurn(one)
+		return one.Pause(e.cfg.SchedulePoll) - time.Since(begun), err
+	})
+}
+
+// repeat takes turns until the engine drains. A turn returns how long there is nothing to do; after one that fails, the pauses grow.
+func (e *Engine) repeat(what string, turn func() (rest time.Duration, err error)) {
 	retry := e.cfg.RetryMin
 	for e.scheduling.Err() == nil {
-		one, begun := turn.New(cfg), time.Now()
-		pause := retry
-		if e.takeTurn(one) {
+		rest, err := turn()
+		if err == nil {
 			retry = e.cfg.RetryMin
-			pause = one.Pause(e.cfg.SchedulePoll) - time.Since(begun)
 		} else {
-			retry = min(2*retry, e.cfg.RetryMax)
+			e.cfg.Observer.problem(fmt.Errorf("%s, tried again in %v: %w", what, retry, inOneLine{err}))
+			rest, retry = retry, min(2*retry, e.cfg.RetryMax)
 		}
-		if pause <= 0 {
-			continue
+		if rest > 0 {
+			e.restUntilDrain(rest)
 		}
-		e.restUntilDrain(pause)
 	}
 }
 
@@ -57,23 +64,32 @@ func (e *Engine) callContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(e.work, e.cfg.CallTimeout, fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 }
 
-// takeTurn reports whether the turn had no errors.
-func (e *Engine) takeTurn(one *turn.Turn) bool {
-	good := true
+// takeTurn returns the errors of all steps. An error of some schedules does not end the turn.
+func (e *Engine) takeTurn(one *turn.Turn) error {
+	var errs []error
 	for over := false; !over; {
 		ctx, cancel := e.callContext()
 		var err error
 		over, err = one.Step(ctx)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-		}
+		errs = append(errs, explain(ctx, err))
 		cancel()
-		if err != nil {
-			good = false
-			e.cfg.Observer.problem(fmt.Errorf("schedules, tried again: %w", err))
-		}
 	}
-	return good
+	return errors.Join(errs...)
+}
+
+// inOneLine is an error, joined from several, for a log.
+type inOneLine struct{ error }
+
+func (e inOneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+
+func (e inOneLine) Unwrap() error { return e.error }
+
+// explain adds why a call's context has ended to its error.
+func explain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	}
+	return err
 }
 
 // scheduled is the engine as schedules use it.

@@ -77,36 +77,27 @@ func (e *Engine) waitSignal(ctx context.Context, t backend.Task) (json.RawMessag
 	}
 }
 
-// runSignals takes turns with waits for signals until the engine drains. A turn that fails is followed by growing pauses.
+// runSignals takes turns with waits for signals until the engine drains.
 func (e *Engine) runSignals() {
-	keeper, retry := e.keeper(), e.cfg.RetryMin
-	for e.scheduling.Err() == nil {
+	keeper := e.keeper()
+	e.repeat("signals", func() (time.Duration, error) {
 		woken, more, err := e.takeSignalTurn(keeper)
 		if woken {
 			signalOnce(e.notified)
 		}
-		switch {
-		case err != nil:
-			e.cfg.Observer.problem(fmt.Errorf("signals, tried again in %v: %w", retry, err))
-			e.restUntilDrain(retry)
-			retry = min(2*retry, e.cfg.RetryMax)
-			continue
-		case !more:
+		if !more && err == nil {
 			e.restUntilDrain(signalPause)
 			e.awaitSignal()
 		}
-		retry = e.cfg.RetryMin
-	}
+		return 0, err
+	})
 }
 
 func (e *Engine) takeSignalTurn(keeper *signal.Keeper) (woken, more bool, err error) {
 	ctx, cancel := e.callContext()
 	defer cancel()
 	woken, more, err = keeper.Turn(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-	}
-	return woken, more, err
+	return woken, more, explain(ctx, err)
 }
 
 func (e *Engine) awaitSignal() {

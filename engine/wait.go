@@ -267,10 +267,7 @@ func (e *Engine) lookUp(ctx context.Context, ids []uuid.UUID, what string) []bac
 	if err == nil && len(found) != len(ids) {
 		err = fmt.Errorf("the backend gave %d answers for %d", len(found), len(ids))
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
-		}
+	if err = explain(ctx, err); err != nil {
 		if e.background.Err() == nil {
 			e.cfg.Observer.problem(fmt.Errorf("looking up %d instances %s: %w", len(ids), what, err))
 		}
