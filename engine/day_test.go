@@ -25,7 +25,7 @@ import (
 	"pulley/internal/procstatus"
 )
 
-// A day is compressed into dayLength, after a minute in which the retention takes hold: retention of a minute and a look for vacuum each
+// A day is compressed into dayLength, after a minute in which the retention takes hold: a retention of a minute and a vacuum each
 // second are as many as five hours and five minutes, of a day.
 const (
 	dayLength    = 5 * time.Minute
