@@ -14,7 +14,6 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/limit"
 	"pulley/internal/aligned"
-	"pulley/internal/nearest"
 	"pulley/internal/plural"
 )
 
@@ -201,7 +200,7 @@ func (limitRmCmd) Help() string {
 }
 
 func (r *limitRmCmd) Run(c *console.Console) error {
-	return r.withLimits(false, func(ctx context.Context, store backend.Limiter, schema string) error {
+	return r.withLimits(false, func(ctx context.Context, store backend.Limiter, _ string) error {
 		all, _, err := store.Limits(ctx)
 		if err != nil {
 			return err
@@ -211,14 +210,7 @@ func (r *limitRmCmd) Run(c *console.Console) error {
 			return err
 		}
 		if !removed {
-			unknown := &nearest.Unknown{Kind: "limit", Name: r.Name}
-			for _, l := range all {
-				unknown.Known = append(unknown.Known, l.Name)
-			}
-			if len(all) == 0 {
-				return fmt.Errorf("there is no limit %q in schema %s, and no other", r.Name, schema)
-			}
-			return unknown
+			return errUnknown("limit", r.Name, all, func(l backend.StoredLimit) string { return l.Name })
 		}
 		return c.PrintAs(r.FormatFlag, map[string]string{"removed": r.Name}, "removed "+cmp.Or(console.OneLine(r.Name), r.Name)+"\n")
 	})

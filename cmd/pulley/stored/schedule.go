@@ -18,7 +18,6 @@ import (
 	"pulley/engine/inspect"
 	"pulley/engine/schedule"
 	"pulley/internal/aligned"
-	"pulley/internal/nearest"
 	"pulley/internal/plural"
 )
 
@@ -113,14 +112,7 @@ func findSchedule(ctx context.Context, store backend.Scheduler, name string) (s 
 	if err != nil {
 		return s, now, err
 	}
-	unknown := &nearest.Unknown{Kind: "schedule", Name: name}
-	for _, other := range all {
-		unknown.Known = append(unknown.Known, other.Name)
-	}
-	if len(all) == 0 {
-		return s, now, fmt.Errorf("there is no schedule %q, and no other; pulley schedule add stores one", name)
-	}
-	return s, now, unknown
+	return s, now, errUnknown("schedule", name, all, func(s backend.StoredSchedule) string { return s.Name })
 }
 
 type scheduleAddCmd struct {

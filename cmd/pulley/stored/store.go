@@ -21,6 +21,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
 	"pulley/engine/plan"
+	"pulley/internal/nearest"
 )
 
 // place is where instances are.
@@ -219,4 +220,16 @@ func SchemaOf(spec designs.Spec) string {
 		name += "_sql"
 	}
 	return name
+}
+
+// errUnknown is the error of a name that none of the store's schedules or limits has.
+func errUnknown[T any](kind, name string, all []T, nameOf func(T) string) error {
+	if len(all) == 0 {
+		return fmt.Errorf("there is no %s %q, and no other", kind, name)
+	}
+	unknown := &nearest.Unknown{Kind: kind, Name: name}
+	for _, other := range all {
+		unknown.Known = append(unknown.Known, nameOf(other))
+	}
+	return unknown
 }
