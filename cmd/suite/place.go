@@ -97,8 +97,11 @@ func removeAbandoned() {
 	}
 }
 
+// connectTimeout is for servers on a machine that is too busy to let them answer within the ten seconds of users.
+const connectTimeout = "PGCONNECT_TIMEOUT=120"
+
 func (p *workdir) environment(more map[string]string) []string {
-	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir,
+	env := append(os.Environ(), connectTimeout, "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir,
 		pgserver.ClustersVariable+"="+filepath.Join(p.fast, "clusters"), markVariable+"="+p.marker)
 	for name, value := range more {
 		env = append(env, name+"="+value)
