@@ -21,7 +21,7 @@ func TestModulesOfAdaptersFollow(t *testing.T) {
 	for _, file := range found {
 		for path, version := range requirements(t, filepath.Dir(file)) {
 			if least, has := own[path]; has && semver.Compare(version, least) < 0 {
-				t.Errorf("%s has %s %s, and pulley needs %s: go mod tidy there", file, path, version, least)
+				t.Errorf("%s has %s %s, and pulley needs %s; update that module", file, path, version, least)
 			}
 		}
 	}
@@ -36,7 +36,9 @@ func requirements(t *testing.T, dir string) map[string]string {
 	if err != nil {
 		t.Fatalf("%s: %v", dir, err)
 	}
-	var mod struct{ Require []struct{ Path, Version string } }
+	var mod struct {
+		Require []struct{ Path, Version string }
+	}
 	if err := json.Unmarshal(out, &mod); err != nil {
 		t.Fatal(err)
 	}

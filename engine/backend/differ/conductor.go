@@ -51,7 +51,7 @@ const (
 	leaseLong  = time.Hour
 	leaseShort = 20 * time.Millisecond // in real time, if a task is dropped
 	idleMax    = 100                   // empty claims in a row before an instance counts as stuck
-	idleMin    = time.Minute // a busy machine may leave a call waiting for half of that
+	idleMin    = time.Minute           // a busy machine may leave a call waiting for half of that
 	idleWait   = 5 * time.Millisecond
 )
 
