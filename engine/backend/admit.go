@@ -84,13 +84,6 @@ func admit(ctx context.Context, store LimitedStore, subs []Submission) ([]string
 	if len(ids) == 0 {
 		return full, nil
 	}
-	defer func() { // those that stand there again have what the first has
-		for i, s := range subs {
-			if f, known := first[s.ID]; known {
-				full[i] = full[f]
-			}
-		}
-	}()
 	found, err := store.Lookup(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("looking up instances that were not admitted: %w", err)
@@ -98,6 +91,11 @@ func admit(ctx context.Context, store LimitedStore, subs []Submission) ([]string
 	for k, i := range places {
 		if found[k].Status != "" {
 			full[i] = ""
+		}
+	}
+	for i, s := range subs {
+		if f, known := first[s.ID]; known {
+			full[i] = full[f] // also where it stands there again
 		}
 	}
 	return full, nil

@@ -27,9 +27,9 @@ type Limiter interface {
 	// RemoveLimit removes a limit, and reports whether there was one.
 	RemoveLimit(ctx context.Context, name string) (bool, error)
 
-	// Admit gives instances of a workflow, each named once, places under the limits of instances that cover it, in order, and returns for each the
-	// name of the limit that is full; empty: it has its places. A place is an instance's until it has ended, or if it is not stored
-	// a minute later. Limits count from when they are set, with the instances that run then.
+	// Admit gives instances of a workflow, each named once, places under the limits of instances that cover it, in order, and
+	// returns for each the name of the limit that is full; empty: it has its places. A place is an instance's until it has ended, or
+	// if it is not stored a minute later. A limit that is set gives places to the instances that run, even more than it allows.
 	Admit(ctx context.Context, workflow string, ids []uuid.UUID) (full []string, err error)
 
 	// SaveLimits stores states, each on its own, and reports for each whether it was stored: only if the version is current.

@@ -167,24 +167,30 @@ func (a *admission) placed(ctx context.Context, c *covering) (int, error) {
 	return len(have), nil
 }
 
+// place gives the admitted their places. One that had its place is about to be stored once more, and has another minute for that.
 func (a *admission) place(ctx context.Context, c *covering, admitted []bool) error {
 	var ids [][16]byte
 	var shards []int16
+	count := c.state.Admitted
 	for i, id := range a.ids {
-		if admitted[i] && !c.placed[i] {
-			ids, shards = append(ids, id), append(shards, a.shards[i])
+		if !admitted[i] {
+			continue
+		}
+		if ids, shards = append(ids, id), append(shards, a.shards[i]); !c.placed[i] {
+			count++
 		}
 	}
 	if len(ids) == 0 && c.lookPause == nil {
 		return nil
 	}
-	_, err := a.tx.Exec(ctx, placeSQL, c.name, ids, shards, c.state.Admitted+len(ids), c.lookPause)
+	_, err := a.tx.Exec(ctx, placeSQL, c.name, ids, shards, count, c.lookPause)
 	return err
 }
 
-// replacePlaces takes the places of a limit that was set back, and gives some to the instances that run.
-func replacePlaces(ctx context.Context, tx pgx.Tx, l limit.Limit) error {
-	if _, err := tx.Exec(ctx, takeBackSQL, l.Name); err != nil || !l.BoundsInstances() {
+// placeRunning gives places to the instances that run when a limit is set. A limit of attempts has no places.
+func placeRunning(ctx context.Context, tx pgx.Tx, l limit.Limit) error {
+	if !l.BoundsInstances() {
+		_, err := tx.Exec(ctx, takeBackSQL, l.Name)
 		return err
 	}
 	workflows := l.Workflows

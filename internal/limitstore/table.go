@@ -63,7 +63,7 @@ func (b LimitTable) SetLimit(ctx context.Context, l limit.Limit) error {
 		if stored = err == nil && tag.RowsAffected() == 1; !stored {
 			return err
 		}
-		return replacePlaces(ctx, tx, l)
+		return placeRunning(ctx, tx, l)
 	})
 	if err != nil || stored {
 		return postgres.Explain(pgstore.WrapUnknown(err))
@@ -109,8 +109,17 @@ func (b LimitTable) RemoveLimit(ctx context.Context, name string) (bool, error) 
 	if b.store == nil {
 		return false, errNoStore
 	}
-	tag, err := b.store.Pool.Exec(ctx, removeSQL, name)
-	return tag.RowsAffected() > 0, postgres.Explain(pgstore.WrapUnknown(err))
+	removed := false
+	err := b.store.InTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error { // first the limit, as Admit locks it
+		tag, err := tx.Exec(ctx, removeSQL, name)
+		if err != nil {
+			return err
+		}
+		removed = tag.RowsAffected() > 0
+		_, err = tx.Exec(ctx, takeBackSQL, name)
+		return err
+	})
+	return removed && err == nil, postgres.Explain(pgstore.WrapUnknown(err))
 }
 
 // SaveLimits implements backend.Limiter.

@@ -19,6 +19,18 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+func openStore(t *testing.T) (context.Context, *pgstore.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return ctx, store
+}
+
 // Without a store, as on a simulated host, calls fail and say so.
 func TestTableWithoutAStore(t *testing.T) {
 	ctx := t.Context()
@@ -36,13 +48,7 @@ func TestTableWithoutAStore(t *testing.T) {
 
 // A limit that this version cannot read is an error that names it; nothing is taken for unlimited.
 func TestUnreadableLimit(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	ctx, store := openStore(t)
 	if _, err := store.Pool.Exec(ctx, `INSERT INTO limits (name, spec) VALUES ('later', '{"actions": 7}')`); err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +59,7 @@ func TestUnreadableLimit(t *testing.T) {
 
 // An instance that was admitted, and never stored, keeps its place for a minute: who submits it may have been killed.
 func TestPlacesOfKilledSubmitters(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	ctx, store := openStore(t)
 	table := On(store)
 	if err := table.SetLimit(ctx, limit.Limit{Name: "one", Instances: 1}); err != nil {
 		t.Fatal(err)
@@ -85,6 +85,10 @@ func TestPlacesOfKilledSubmitters(t *testing.T) {
 		if err != nil || !slices.Equal(full, c.want) {
 			t.Errorf("%s after the admission, full are %q, %v; want %q", c.past, full, err, c.want)
 		}
+		var began bool // a repetition gives another minute
+		if err := store.Pool.QueryRow(ctx, "SELECT bool_and(since > clock_timestamp() - interval '40 seconds') FROM admissions").Scan(&began); err != nil || !began {
+			t.Errorf("%s after the admission, a repetition is no new one, %v", c.past, err)
+		}
 	}
 	if found, _, err := table.Limits(ctx); err != nil || found[0].State.Admitted != 1 {
 		t.Errorf("%+v, %v", found, err)
@@ -93,13 +97,7 @@ func TestPlacesOfKilledSubmitters(t *testing.T) {
 
 // A limit that is removed, or replaced by one of actions, leaves no places.
 func TestPlacesOfRemovedLimits(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	ctx, store := openStore(t)
 	table := On(store)
 	for what, end := range map[string]func() error{
 		"removed": func() error { _, err := table.RemoveLimit(ctx, "x"); return err },
@@ -125,13 +123,7 @@ func TestPlacesOfRemovedLimits(t *testing.T) {
 
 // A full limit with many places is looked through at most a tenth of the time.
 func TestLooksAreRare(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	store, err := pgstore.Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, fstest.MapFS{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	ctx, store := openStore(t)
 	table := On(store)
 	if err := table.SetLimit(ctx, limit.Limit{Name: "many", Instances: 20_000}); err != nil {
 		t.Fatal(err)

@@ -232,7 +232,9 @@ func instancesAreAdmitted(r *rig) {
 	r.admitted(limiter, workflow, ids[1:5], "", "", "all", "all") // one runs, and one is another's
 	r.admitted(limiter, workflow, ids[1:4], "", "", "all")        // two have places
 	r.admitted(limiter, other, ids[3:4], "all")
-	r.must(limiter.SetLimit(r.ctx, limit.Limit{Name: "all", Instances: 100})) // those that are not stored lose their places of it
+	r.must(limiter.SetLimit(r.ctx, limit.Limit{Name: "all", Instances: 5})) // what has a place keeps it, stored or not
+	r.admitted(limiter, other, ids[3:5], "", "all")
+	r.must(limiter.SetLimit(r.ctx, limit.Limit{Name: "all", Instances: 100}))
 	r.admitted(limiter, workflow, ids[3:4], "own")
 
 	r.applied(grant(0), done(r.delivered(running, 1, 1), `1`))
@@ -250,7 +252,7 @@ func instancesAreAdmitted(r *rig) {
 	}
 	r.admitted(limiter, workflow, ids[4:5], "")
 	found, _, err := limiter.Limits(r.ctx)
-	if r.must(err); len(found) != 1 || found[0].Instances != 100 || found[0].State.Admitted < 2 || found[0].State.Admitted > 3 { // one has ended, which need not be noticed
+	if r.must(err); len(found) != 1 || found[0].Instances != 100 || found[0].State.Admitted < 5 || found[0].State.Admitted > 6 { // one has ended, which need not be noticed
 		r.Errorf("limits are %+v", found)
 	}
 	if err := limiter.SetLimit(r.ctx, limit.Limit{Name: "both", Instances: 1, Actions: []string{"x"}}); err == nil {

@@ -49,9 +49,11 @@ func (b *Backend) SetLimit(ctx context.Context, l limit.Limit) error {
 			stored.State, stored.Version = old.State, old.Version+1
 		}
 		limits[l.Name] = stored
-		delete(b.store.admitted, l.Name)
-		if stored.State.Admitted = 0; l.BoundsInstances() {
+		if l.BoundsInstances() {
 			b.admitRunning(stored)
+		} else {
+			delete(b.store.admitted, l.Name)
+			stored.State.Admitted = 0
 		}
 		return nil
 	})
@@ -59,13 +61,16 @@ func (b *Backend) SetLimit(ctx context.Context, l limit.Limit) error {
 
 // admitRunning gives places to the instances that run when a limit is set.
 func (b *Backend) admitRunning(l *backend.StoredLimit) {
-	places := map[uuid.UUID]time.Time{}
+	places := b.store.admitted[l.Name]
+	if places == nil {
+		places = map[uuid.UUID]time.Time{}
+		b.store.admitted[l.Name] = places
+	}
 	for id, inst := range b.store.instances {
 		if inst.status == backend.Running && l.Covers(inst.program.Workflow()) {
 			places[id] = b.clock()
 		}
 	}
-	b.store.admitted[l.Name] = places
 	l.State.Admitted = len(places)
 }
 

@@ -1,3 +1,2 @@
--- Removes a limit, and its places. $1 name.
-WITH places AS (DELETE FROM admissions a WHERE a.limit_name = $1)
+-- Removes a limit. $1 name.
 DELETE FROM limits l WHERE l.name = $1
