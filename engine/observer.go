@@ -45,6 +45,56 @@ type Observer struct {
 	Problem func(err error)
 }
 
+// Then returns an observer that calls o, and then next.
+func (o Observer) Then(next Observer) Observer {
+	return Observer{
+		Submitted: both(o.Submitted, next.Submitted),
+		Leased:    both(o.Leased, next.Leased),
+		Started:   both(o.Started, next.Started),
+		Offered:   both(o.Offered, next.Offered),
+		Answered:  bothAnswered(o.Answered, next.Answered),
+		Committed: both(o.Committed, next.Committed),
+		Ended:     both(o.Ended, next.Ended),
+		Purged:    both(o.Purged, next.Purged),
+		Problem:   bothProblem(o.Problem, next.Problem),
+	}
+}
+
+func both[A, B any](first, second func(A, B)) func(A, B) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(a A, b B) { first(a, b); second(a, b) }
+}
+
+type answered = func(backend.Completion, backend.Outcome, error, time.Time)
+
+func bothAnswered(first, second answered) answered {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(c backend.Completion, o backend.Outcome, err error, at time.Time) {
+		first(c, o, err, at)
+		second(c, o, err, at)
+	}
+}
+
+func bothProblem(first, second func(error)) func(error) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(err error) { first(err); second(err) }
+}
+
 func (o *Observer) problem(err error) {
 	if o.Problem != nil {
 		o.Problem(err)

@@ -96,60 +96,32 @@ func (m *Metrics) action(name string) *actionMetrics {
 	return a
 }
 
-// Observer returns an observer that counts, and calls o.
+// Observer returns an observer that counts, and then calls o.
 func (m *Metrics) Observer(o engine.Observer) engine.Observer {
-	next := o
-	o.Submitted = func(id uuid.UUID, at time.Time) {
-		m.submitted.Inc()
-		if next.Submitted != nil {
-			next.Submitted(id, at)
-		}
+	counts := engine.Observer{
+		Submitted: func(uuid.UUID, time.Time) { m.submitted.Inc() },
+		Leased: func(task backend.Task, _ time.Time) {
+			if task.Action != "" { // a sleep that is due
+				m.action(task.Action).delivered.Inc()
+			}
+		},
+		Answered: func(_ backend.Completion, out backend.Outcome, err error, _ time.Time) {
+			if counter := m.answers[out.Answer]; err == nil && counter != nil {
+				counter.Inc()
+			} else {
+				m.errors.Inc()
+			}
+		},
+		Committed: func(int, time.Time) { m.commits.Inc() },
+		Ended: func(inst backend.Instance, _ time.Time) {
+			if counter := m.ended[inst.Status]; counter != nil {
+				counter.Inc()
+			}
+		},
+		Purged:  func(p backend.Purged, _ time.Time) { m.purged.Add(p.Completed + p.Failed + p.Canceled) },
+		Problem: func(error) { m.problems.Inc() },
 	}
-	o.Leased = func(task backend.Task, at time.Time) {
-		if task.Action != "" { // a sleep that is due
-			m.action(task.Action).delivered.Inc()
-		}
-		if next.Leased != nil {
-			next.Leased(task, at)
-		}
-	}
-	o.Answered = func(c backend.Completion, out backend.Outcome, err error, at time.Time) {
-		if counter := m.answers[out.Answer]; err == nil && counter != nil {
-			counter.Inc()
-		} else {
-			m.errors.Inc()
-		}
-		if next.Answered != nil {
-			next.Answered(c, out, err, at)
-		}
-	}
-	o.Committed = func(n int, at time.Time) {
-		m.commits.Inc()
-		if next.Committed != nil {
-			next.Committed(n, at)
-		}
-	}
-	o.Ended = func(inst backend.Instance, at time.Time) {
-		if counter := m.ended[inst.Status]; counter != nil {
-			counter.Inc()
-		}
-		if next.Ended != nil {
-			next.Ended(inst, at)
-		}
-	}
-	o.Purged = func(p backend.Purged, at time.Time) {
-		m.purged.Add(p.Completed + p.Failed + p.Canceled)
-		if next.Purged != nil {
-			next.Purged(p, at)
-		}
-	}
-	o.Problem = func(err error) {
-		m.problems.Inc()
-		if next.Problem != nil {
-			next.Problem(err)
-		}
-	}
-	return o
+	return counts.Then(o)
 }
 
 // Workers returns an executor that counts and times the attempts of w. It is a worker.Knower if w is one.

@@ -117,34 +117,26 @@ func (r *Recorder) Close(ctx context.Context) error {
 	return r.queue.close(ctx)
 }
 
-// Observer returns an observer that records instances, and calls o.
+// Observer returns an observer that records instances, and then calls o.
 func (r *Recorder) Observer(o engine.Observer) engine.Observer {
-	next := o
-	o.Submitted = func(id uuid.UUID, at time.Time) {
-		if r.traces(id) {
-			r.origins.note(id, func(o *origin) { o.submitted = at })
-		}
-		if next.Submitted != nil {
-			next.Submitted(id, at)
-		}
+	records := engine.Observer{
+		Submitted: func(id uuid.UUID, at time.Time) {
+			if r.traces(id) {
+				r.origins.note(id, func(o *origin) { o.submitted = at })
+			}
+		},
+		Leased: func(task backend.Task, _ time.Time) {
+			if id := task.Lease.Key.Instance; r.traces(id) {
+				r.origins.note(id, func(o *origin) { o.workflow = nameOf(task.Program) })
+			}
+		},
+		Ended: func(inst backend.Instance, at time.Time) {
+			if r.traces(inst.ID) {
+				r.end(inst, at)
+			}
+		},
 	}
-	o.Leased = func(task backend.Task, at time.Time) {
-		if id := task.Lease.Key.Instance; r.traces(id) {
-			r.origins.note(id, func(o *origin) { o.workflow = nameOf(task.Program) })
-		}
-		if next.Leased != nil {
-			next.Leased(task, at)
-		}
-	}
-	o.Ended = func(inst backend.Instance, at time.Time) {
-		if r.traces(inst.ID) {
-			r.end(inst, at)
-		}
-		if next.Ended != nil {
-			next.Ended(inst, at)
-		}
-	}
-	return o
+	return records.Then(o)
 }
 
 func (r *Recorder) traces(id uuid.UUID) bool { return isTraced(InstanceTrace(id), r.cfg.Part) }
