@@ -125,7 +125,7 @@ func TestFullLimit(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			wantParts(t, do("limit", "list").out, "backlog", "crunch.ir", "3 instances")
-			if got := do("why", "backlog"); got.out != "Limit backlog is full with 3 instances: others wait to be submitted, or are refused, until some have ended.\n" {
+			if got := do("why", "backlog"); got.out != "Limit backlog has given all of its 3 places away: what is submitted waits or is refused, unless an instance with a place has ended by then.\n" {
 				t.Errorf("%+v", got)
 			}
 			none := do("why", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6")

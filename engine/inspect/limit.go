@@ -29,7 +29,7 @@ func ExplainLimit(l backend.StoredLimit, now time.Time) LimitExplanation {
 		e.Sentence = fmt.Sprintf("Limit %s has %d of %s.", l.Name, l.State.Admitted, plural.Of(l.Instances, "instance"))
 		if IsFull(l) {
 			e.Reason = Full
-			e.Sentence = fmt.Sprintf("Limit %s is full with %s: others wait to be submitted, or are refused, until some have ended.", l.Name, plural.Of(l.Instances, "instance"))
+			e.Sentence = fmt.Sprintf("Limit %s has given all of its %s away: what is submitted waits or is refused, unless an instance with a place has ended by then.", l.Name, plural.Of(l.Instances, "place"))
 		}
 		return e
 	}

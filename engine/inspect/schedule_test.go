@@ -67,7 +67,7 @@ func TestExplainLimit(t *testing.T) {
 		want   string
 	}{
 		{limit.Limit{Name: "backlog", Instances: 1000}, limit.State{Admitted: 412}, inspect.Free, "Limit backlog has 412 of 1000 instances."},
-		{limit.Limit{Name: "backlog", Instances: 1000}, limit.State{Admitted: 1000}, inspect.Full, "Limit backlog is full with 1000 instances: others wait to be submitted, or are refused, until some have ended."},
+		{limit.Limit{Name: "backlog", Instances: 1000}, limit.State{Admitted: 1000}, inspect.Full, "Limit backlog has given all of its 1000 places away: what is submitted waits or is refused, unless an instance with a place has ended by then."},
 		{limit.Limit{Name: "charge", Concurrency: 7}, limit.State{Engines: shares}, inspect.Full, "Limit charge is used by 2 engines, with 3 tasks ready that may not start yet, and 3 of 7 permits."},
 		{limit.Limit{Name: "sends", Rate: limit.Rate{Starts: 1, Per: time.Second}}, limit.State{}, inspect.Free, "Limit sends is used by 0 engines, with 0 tasks ready that may not start yet."},
 	} {
