@@ -151,7 +151,7 @@
 //	adapter/check              | tells the author of an adapter what it does wrong              | adapter/host, internal/pause, internal/plural
 //	adapter/own                | our own designs as systems behind adapters                     | adapter, engine, engine/backend/designs, internal/pause
 //	adapter/named              | finds the adapters of systems that users name                  | adapter/host, engine/backend/designs
-//	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, chaos/fault/inject, internal/aligned
+//	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, bench/measure, chaos/fault/inject, internal/aligned
 //	adapter/mutants            | bugs to plant in the reference adapter, and the tests of that adapter | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*, internal/procstatus

@@ -30,14 +30,6 @@ type Counts struct {
 	ValuesDiffered     int     `json:"values_differed"` // tasks of which two values or more counted
 
 	Restarts Restarts `json:"restarts"`
-	Rates    Rates    `json:"rates"`
-}
-
-// Rates are the tasks that finished per second: before the first fault or death, and from the end of the last one to the last
-// submission. Zero: that lasted less than a second.
-type Rates struct {
-	BeforePerS float64 `json:"before_per_s"`
-	AfterPerS  float64 `json:"after_per_s"`
 }
 
 // Restarts are the times from the death of a process until its work was started elsewhere.
@@ -70,7 +62,6 @@ func (j *judge) count() {
 			deaths[e.Incarnation] = at
 		}
 	}
-	c.Rates = j.rates()
 	var restarts []float64
 	for _, in := range j.instances {
 		j.countInstance(in)
@@ -159,43 +150,4 @@ func (j *judge) nextStart(r *run, start, incarnation int) (at int, ns int64) {
 		return none, 0
 	}
 	return r.starts[i], j.h.Entries[r.starts[i]].AtNS
-}
-
-func (j *judge) rates() (r Rates) {
-	entries := j.h.Entries
-	first, last, sent := -1, -1, -1
-	for at := range entries {
-		switch e := &entries[at]; {
-		case e.disturbs() || e.Kind == FaultEnded:
-			if first < 0 {
-				first = at
-			}
-			last = at
-		case e.Kind == Sent:
-			sent = at
-		}
-	}
-	if first < 0 {
-		return r
-	}
-	begun := slices.IndexFunc(entries, func(e Entry) bool { return e.Kind == Started })
-	return Rates{BeforePerS: finishedPerS(entries, begun, first), AfterPerS: finishedPerS(entries, last, sent)}
-}
-
-// finishedPerS is the rate between two entries; zero if they are less than a second apart.
-func finishedPerS(entries []Entry, from, to int) float64 {
-	if from < 0 || to <= from {
-		return 0
-	}
-	took := float64(entries[to].AtNS-entries[from].AtNS) / 1e9
-	if took < 1 {
-		return 0
-	}
-	finished := 0
-	for i := from; i < to; i++ {
-		if entries[i].Kind == Finished {
-			finished++
-		}
-	}
-	return float64(finished) / took
 }

@@ -29,6 +29,7 @@ type Case struct {
 	Faults     []fault.Fault `json:"faults"`                // in their order; empty: none
 	Kinds      []string      `json:"kinds,omitempty"`       // of faults that [Run] draws once the promises are known, instead of Faults; empty: none
 	LastMS     int64         `json:"last_ms"`               // how long the load lasts at least
+	QuietMS    int64         `json:"quiet_ms,omitempty"`    // before the first fault and after the last, for so long each, what tasks cost is measured. Zero: it is not
 	WithinMS   int64         `json:"within_ms,omitempty"`   // no fault begins later than this. Zero: all begin
 	ExhaustMS  int64         `json:"exhaust_ms,omitempty"`  // bounds the exhaustive faults after the others. Zero: there are none
 	RecoversMS int64         `json:"recovers_ms,omitempty"` // the promise to recover, if the adapter has none. Zero: 10 s
@@ -68,6 +69,9 @@ func (c Case) Validate() error {
 	in("the number of processes", c.Processes, processesMax)
 	in("the number of slots", c.Slots, slotsMax)
 	in("the number of instances in flight", c.InFlight, inFlightMax)
+	if c.QuietMS < 0 {
+		errs = append(errs, fmt.Errorf("the quiet time is %d ms; give zero or more", c.QuietMS))
+	}
 	if len(c.Command) == 0 {
 		errs = append(errs, errors.New("there is no adapter; name its program"))
 	}

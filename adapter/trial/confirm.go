@@ -51,6 +51,7 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 	}
 	f.Smallest = first
 	say("it breaks its promises: %v; the case is repeated", first.Rules())
+	c.QuietMS = 0 // measured once
 	again := func(ctx context.Context, c Case) bool {
 		found, err := run(ctx, c)
 		if err != nil || !sharesRule(first, found) {

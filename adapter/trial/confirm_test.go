@@ -86,7 +86,7 @@ func TestConfirm(t *testing.T) {
 		if got := kindsOf(f.Smallest.Case); !slices.Equal(got, c.smallest) {
 			t.Errorf("%s: the smallest case has %q, not %q", name, got, c.smallest)
 		}
-		if f.Text() == "" || len(Table([]*Finding{f, f})) == 0 {
+		if f.Text() == "" {
 			t.Errorf("%s: no text", name)
 		}
 	}
@@ -193,5 +193,41 @@ func TestDraw(t *testing.T) {
 	}
 	if plan := Draw(1, nil, 3, time.Minute, time.Second); len(plan) > 0 {
 		t.Errorf("the plan without kinds has %d", len(plan))
+	}
+}
+
+// TestTable has a system that is as fast after the faults as before, one that does nothing any more, and one that was not measured.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	one := func(system, name string, faults map[string]int, before, after *Quiet) *Finding {
+		r := found(Case{})
+		r.Hello.System, r.Hello.Name, r.Faults, r.Before, r.After = system, name, faults, before, after
+		return &Finding{First: r}
+	}
+	quiet := &Quiet{LastedMS: 1000, Tasks: 500, TasksPerS: 500, WritesPerTask: 1.25, WALBytesPerTask: 2100, ServerUSPerTask: 80, ProcessUSPerTask: 45.4}
+	got := Table([]*Finding{
+		one("A queue", "a", map[string]int{"wire.cut": 3}, quiet, quiet), one("Another", "b", map[string]int{"process.kill": 2}, quiet, &Quiet{LastedMS: 1000}), one("Third", "c", nil, nil, nil),
+	})
+	want := `  system   promise  verdict  instances  lost  executions  repeated  restart p50  p99
+  A queue           keeps            0     0           0         0            –    –
+  Another           keeps            0     0           0         0            –    –
+  Third             keeps            0     0           0         0            –    –
+
+Without faults, before them and after:
+  system   tasks/s  after  writes/task  after  WAL kB/task  after  server µs/task  after  processes µs/task  after
+  A queue      500    500         1.25   1.25         2.10   2.10              80     80                 45     45
+  Another      500      0         1.25      –         2.10      –              80      –                 45      –
+  Third          –      –            –      –            –      –               –      –                  –      –
+
+Faults that happened:
+  fault         a  b  c
+  process.kill  0  2  0
+  wire.cut      3  0  0
+`
+	if got != want {
+		t.Errorf("%s", got)
+	}
+	if got := Table([]*Finding{one("Third", "c", nil, nil, nil)}); strings.Count(got, "\n") != 2 {
+		t.Errorf("tables of nothing: %s", got)
 	}
 }

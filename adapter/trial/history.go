@@ -16,6 +16,7 @@ type history struct {
 	incarnations []int // the current one, by process
 	last         int   // number of the last incarnation
 	entries      []judge.Entry
+	finished     int             // executions of tasks
 	ended        map[string]bool // instances
 	unknown      map[string]bool // instances that the store did not have when it was asked last
 	changed      chan struct{}   // closed at the next entry that shows work
@@ -50,6 +51,8 @@ func (h *history) add(e judge.Entry, at time.Time) {
 	}
 	h.entries = append(h.entries, e)
 	switch e.Kind {
+	case judge.Finished:
+		h.finished++
 	case judge.Ended:
 		h.ended[e.Instance] = true
 	case judge.Looked:
@@ -105,6 +108,13 @@ func (h *history) countEnded() (n int, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.ended), h.changed
+}
+
+// countFinished returns how many executions of tasks have finished.
+func (h *history) countFinished() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.finished
 }
 
 // idle returns for how long nothing has happened.

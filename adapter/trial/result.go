@@ -18,6 +18,8 @@ type Result struct {
 	Missed   map[string]int  `json:"missed,omitempty"` // tries in which it did not
 	Coverage *fault.Coverage `json:"coverage,omitempty"`
 	LastedMS int64           `json:"lasted_ms"`
+	Before   *Quiet          `json:"before,omitempty"` // the first fault; nil: not measured
+	After    *Quiet          `json:"after,omitempty"`  // the last one
 	Warnings []string        `json:"warnings,omitempty"`
 	Doubts   []string        `json:"doubts,omitempty"` // why a run that violated nothing shows nothing
 

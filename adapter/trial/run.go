@@ -178,7 +178,13 @@ func (r *run) phases(ctx context.Context) error {
 	if err := r.awaitEnds(ctx, warmEnds*r.Processes); err != nil {
 		return fmt.Errorf("before the first fault: %w", err)
 	}
+	r.result.Before = r.quiet(ctx, "before")
 	disturbed := r.disturb(ctx)
+	if disturbed == nil && r.QuietMS > 0 {
+		disturbed = r.revive(ctx)
+		_ = pause.For(ctx, r.recovers())
+		r.result.After = r.quiet(ctx, "after")
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -76,7 +76,7 @@ func faults(t *testing.T, seed uint64, names ...string) (plan []fault.Fault) {
 func TestReferenceKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	c := trial.Case{
-		Command: python(t, filepath.Join(root, mutants.Reference)), Settings: map[string]string{"lease_ms": "1000"}, Workloads: workloads, Seed: 1,
+		Command: python(t, filepath.Join(root, mutants.Reference)), Settings: map[string]string{"lease_ms": "1000"}, Workloads: workloads, Seed: 1, QuietMS: 300,
 		Faults: faults(t, 1, "process.kill", "wire.commits", "process.stop", "postgres.terminate", "process.pause", "postgres.immediate"),
 	}
 	if depth.Night() {
@@ -90,6 +90,11 @@ func TestReferenceKeepsItsPromises(t *testing.T) {
 	t.Log((&trial.Finding{First: r}).Text())
 	if r.Outcome() == judge.Breaks {
 		t.Error("it breaks its promises")
+	}
+	for _, q := range []*trial.Quiet{r.Before, r.After} {
+		if q == nil || q.Tasks == 0 || q.LastedMS < c.QuietMS || q.WritesPerTask < 1 || q.WALBytesPerTask < 100 || q.ServerUSPerTask <= 0 || q.ProcessUSPerTask <= 0 {
+			t.Errorf("a task of the reference adapter needs at least a transaction, and some WAL: %+v", q)
+		}
 	}
 	for _, f := range c.Faults {
 		if r.Faults[f.Kind] == 0 && r.Missed[f.Kind] == 0 {

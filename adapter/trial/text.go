@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pulley/adapter/judge"
@@ -58,9 +59,11 @@ func (f *Finding) confirmation(left int) string {
 	return fmt.Sprintf("The violation did not come again in %d repetitions, so it is not called one.\n", f.Repeats)
 }
 
-// Table compares the findings of several systems, a row each.
+// Table compares the findings of several systems: what they promise and what became of it, what their work took before and after the
+// faults, if that was measured, and which faults hit them.
 func Table(findings []*Finding) string {
-	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99", "tasks/s before", "after"}}
+	var b bytes.Buffer
+	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99"}}
 	for _, f := range findings {
 		c, h := f.First.Verdict.Counts, f.First.Hello
 		row := []string{
@@ -71,19 +74,64 @@ func Table(findings []*Finding) string {
 		} else {
 			row = append(row, "–", "–")
 		}
-		row = append(row, rate(c.Rates.BeforePerS), rate(c.Rates.AfterPerS))
 		rows = append(rows, row)
 	}
-	var b bytes.Buffer
 	aligned.Write(&b, rows, func(column int) bool { return column < 3 })
+	if slices.ContainsFunc(findings, func(f *Finding) bool { return f.First.Before != nil }) {
+		b.WriteString("\nWithout faults, before them and after:\n")
+		aligned.Write(&b, quietRows(findings), func(column int) bool { return column == 0 })
+	}
+	if rows := faultRows(findings); len(rows) > 1 {
+		b.WriteString("\nFaults that happened:\n")
+		aligned.Write(&b, rows, func(column int) bool { return column == 0 })
+	}
 	return b.String()
 }
 
-func rate(perS float64) string {
-	if perS == 0 {
-		return "–"
+// quietRows has a row for each system, and two columns for each figure.
+func quietRows(findings []*Finding) [][]string {
+	rows := [][]string{{"system", "tasks/s", "after", "writes/task", "after", "WAL kB/task", "after", "server µs/task", "after", "processes µs/task", "after"}}
+	for _, f := range findings {
+		row := []string{f.First.Hello.System}
+		for _, figure := range []struct {
+			of     func(*Quiet) float64
+			digits int
+		}{
+			{func(q *Quiet) float64 { return q.TasksPerS }, 0}, {func(q *Quiet) float64 { return q.WritesPerTask }, 2},
+			{func(q *Quiet) float64 { return q.WALBytesPerTask / 1000 }, 2}, {func(q *Quiet) float64 { return q.ServerUSPerTask }, 0},
+			{func(q *Quiet) float64 { return q.ProcessUSPerTask }, 0},
+		} {
+			for _, q := range []*Quiet{f.First.Before, f.First.After} {
+				if q == nil || q.Tasks == 0 && len(row) > 2 { // no figure of a task without a task
+					row = append(row, "–")
+					continue
+				}
+				row = append(row, strconv.FormatFloat(figure.of(q), 'f', figure.digits, 64))
+			}
+		}
+		rows = append(rows, row)
 	}
-	return fmt.Sprintf("%.0f", perS)
+	return rows
+}
+
+// faultRows has a row for each kind of fault, and a column for each system.
+func faultRows(findings []*Finding) [][]string {
+	head, kinds := []string{"fault"}, map[string]bool{}
+	for _, f := range findings {
+		head = append(head, f.First.Hello.Name)
+		for kind := range f.First.Faults {
+			kinds[kind] = true
+		}
+	}
+	rows := [][]string{head}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		row := []string{kind}
+		for _, f := range findings {
+			row = append(row, fmt.Sprint(f.First.Faults[kind]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // promise names in a few words what a system promises.

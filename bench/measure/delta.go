@@ -13,6 +13,11 @@ import (
 // and why a figure is null. Warnings are full sentences without a full stop.
 func Delta(before, after *Counters) (record.Counters, []string) {
 	d := delta{before: before, after: after}
+	if before.scope.Working || after.scope.Working {
+		d.writeTransactions()
+		d.wal()
+		return d.out, d.warnings
+	}
 	d.rows()
 	d.statements()
 	d.transactions()
@@ -130,8 +135,12 @@ func (d *delta) transactions() {
 		d.out.Deadlocks = &deadlocks
 	}
 
-	oldXID, errB := strconv.ParseInt(b.NextXID, 10, 64)
-	newXID, errA := strconv.ParseInt(a.NextXID, 10, 64)
+	d.writeTransactions()
+}
+
+func (d *delta) writeTransactions() {
+	oldXID, errB := strconv.ParseInt(d.before.state.NextXID, 10, 64)
+	newXID, errA := strconv.ParseInt(d.after.state.NextXID, 10, 64)
 	if errA == nil && errB == nil && newXID >= oldXID {
 		n := newXID - oldXID
 		d.out.WriteTransactions = &n

@@ -286,6 +286,24 @@ func TestWaitsForTheWorkload(t *testing.T) {
 	}
 }
 
+// Sessions that are at work are not awaited, and only what is exact is counted: the rest may be reported a second later.
+func TestWorkingSessionsAreNotAwaited(t *testing.T) {
+	conn, scope := fixture(t, "working")
+	scope.Working = true
+	load := connect(t, scope.AppPrefix)
+	before := snapshot(t, conn, scope)
+	for i := range 20 {
+		exec(t, load, fmt.Sprintf("INSERT INTO working.item VALUES (%d, 1)", 1000+i))
+	}
+	got, warnings := measure.Delta(before, snapshot(t, conn, scope))
+	if got.WriteTransactions == nil || *got.WriteTransactions < 20 || got.WALBytes == nil || *got.WALBytes < 20*24 {
+		t.Errorf("got %s; warnings %q", show(got), warnings)
+	}
+	if rest := (record.Counters{WriteTransactions: got.WriteTransactions, WALBytes: got.WALBytes}); got != rest {
+		t.Errorf("more than is exact was counted: %s", show(got))
+	}
+}
+
 func TestSnapshotEndsWithItsContext(t *testing.T) {
 	conn, scope := fixture(t, "cancel")
 	connect(t, scope.AppPrefix)

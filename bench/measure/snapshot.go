@@ -31,6 +31,9 @@ type Scope struct {
 	Database bool
 	// Wait bounds Snapshot's wait for the end of the workload's sessions. Zero means ten seconds.
 	Wait time.Duration
+	// Working: the workload's sessions are at work, and nobody waits for their end. Delta then tells only what is exact: bytes of WAL and
+	// transactions that wrote.
+	Working bool
 }
 
 const (
@@ -113,7 +116,7 @@ type table struct {
 	Deleted          int64 `json:"deleted"`
 }
 
-// Snapshot reads the counters when the workload has no session left. The connection must be to the workload's database and used
+// Snapshot reads the counters when the workload has no session left, or at once if the scope says that it is working. The connection must be to the workload's database and used
 // only for snapshots: Snapshot counts and subtracts its own transactions. It writes nothing.
 //
 // It fails if sessions remain after the scope's timeout, if ctx ends, or if the server does not answer. A figure that cannot be
@@ -125,8 +128,10 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	scope.Wait = cmp.Or(scope.Wait, defaultWait)
 	s := &session{conn: conn}
 	c := &Counters{scope: scope}
-	if err := s.waitForFlush(ctx, scope); err != nil {
-		return nil, err
+	if !scope.Working {
+		if err := s.waitForFlush(ctx, scope); err != nil {
+			return nil, err
+		}
 	}
 	c.ourStatements = s.transactions()
 	var raw []byte

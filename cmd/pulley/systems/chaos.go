@@ -177,7 +177,7 @@ func (o *Chaos) systemCase(ctx context.Context, c *console.Console, command []st
 	}
 	kase := trial.Case{
 		Command: command, Settings: settings, Processes: o.Processes, Slots: o.Slots, InFlight: o.InFlight, Seed: o.Seed,
-		LastMS: o.Duration.Milliseconds(), WithinMS: o.Duration.Milliseconds(),
+		LastMS: o.Duration.Milliseconds(), WithinMS: o.Duration.Milliseconds(), QuietMS: quiet(o.Duration).Milliseconds(),
 	}
 	for _, g := range graphs {
 		if missing := g.Missing(hello.Shapes); len(missing) > 0 {
@@ -192,6 +192,20 @@ func (o *Chaos) systemCase(ctx context.Context, c *console.Console, command []st
 	kase.Kinds = fault.Names(kinds)
 	kase.ExhaustMS = o.Exhaust.Milliseconds()
 	return kase, kase.Validate()
+}
+
+// Bounds of the times without faults in which what tasks cost is measured.
+const (
+	quietLeast = 500 * time.Millisecond
+	quietMost  = 15 * time.Second
+)
+
+// quiet is such a time for a run that lasts so long: a twentieth, or none if that says nothing.
+func quiet(duration time.Duration) time.Duration {
+	if part := min(duration/20, quietMost); part >= quietLeast {
+		return part
+	}
+	return 0
 }
 
 // trialKinds returns the requested kinds that need no cooperation.

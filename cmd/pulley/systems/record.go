@@ -33,6 +33,14 @@ func chaosRecord(f *trial.Finding, dir string) *record.Chaos {
 			fmt.Sprintf("%d executions, %d of them repeated ones, with %d kills and %d deaths of processes.", n.Executions, n.RepeatedExecutions, n.Kills, n.Deaths),
 		},
 	}
+	for _, quiet := range []struct {
+		when string
+		*trial.Quiet
+	}{{"Before", f.First.Before}, {"After", f.First.After}} {
+		if quiet.Quiet != nil {
+			out.Facts = append(out.Facts, fmt.Sprintf("%s the faults, in %.1f s: %s.", quiet.when, float64(quiet.LastedMS)/1000, quiet.Text()))
+		}
+	}
 	for _, v := range r.Verdict.Violations {
 		out.Why = append(out.Why, fmt.Sprintf("%s: %s", v.Rule, v.What))
 	}
