@@ -19,6 +19,7 @@ import (
 	"pulley/adapter/protocol"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/internal/depth"
 )
@@ -234,15 +235,12 @@ func TestMistakesFailTheirInstance(t *testing.T) {
 		o.problem(io.EOF)
 	}
 	r := &running{workloads: map[string]*workload{}, reports: o}
-	args := func(v any) json.RawMessage {
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+	program, err := Program(&protocol.Workload{Name: "none", Tasks: []protocol.Task{{Name: "a"}}, Result: "a"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, text := range []json.RawMessage{json.RawMessage("{"), args(arguments{Instance: "i1", Workload: "none"})} {
-		if _, failure := r.Execute(t.Context(), taskOf(id, text)); failure == nil || failure.Type == typeScripted {
+	for _, text := range []string{"{", `{"instance": "i1"}`} {
+		if _, failure := r.Execute(t.Context(), taskOf(id, program, json.RawMessage(text))); failure == nil || failure.Type == typeScripted {
 			t.Errorf("%s: %v", text, failure)
 		}
 	}
@@ -257,8 +255,8 @@ func TestMistakesFailTheirInstance(t *testing.T) {
 	}
 }
 
-func taskOf(id uuid.UUID, args json.RawMessage) backend.Task {
-	return backend.Task{Lease: backend.Lease{Key: backend.Key{Instance: id}}, Action: actionTask, Args: args, Attempt: 1}
+func taskOf(id uuid.UUID, program *plan.Program, args json.RawMessage) backend.Task {
+	return backend.Task{Lease: backend.Lease{Key: backend.Key{Instance: id, Run: graph.Run{Node: 1}}}, Program: program, Action: actionTask, Args: args, Attempt: 1}
 }
 
 func failedInstance(id uuid.UUID) backend.Instance {

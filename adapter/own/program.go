@@ -17,11 +17,9 @@ import (
 const (
 	actionTask  = "task"
 	argInstance = "instance" // is the input of a program, too
-	argWorkload = "workload"
-	argTask     = "task"
-	argInputs   = "inputs" // small ones, in the order of the needs
-	argInput    = "input"  // with its place behind it: one of several of which some are large
-	nodeLast    = "last"   // the loop, whose value is the last round's result
+	argInputs   = "inputs"   // small ones, in the order of the needs
+	argInput    = "input"    // with its place behind it: one of several of which some are large
+	nodeLast    = "last"     // the loop, whose value is the last round's result
 )
 
 // typeScripted is the failure of an attempt that was to fail.
@@ -61,17 +59,12 @@ func addTasks(w *protocol.Workload, body *graph.Body, output func(result string)
 	names, isLarge := map[string]string{protocol.Previous: nodeLast}, map[string]bool{}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
-		names[t.Name], isLarge[t.Name] = "t"+strconv.Itoa(i+1), t.Bytes >= largeBytes
+		names[t.Name], isLarge[t.Name] = nodeOf(i), t.Bytes >= largeBytes
 		isLarge[protocol.Previous] = isLarge[protocol.Previous] || t.Name == w.Result && isLarge[t.Name]
 	}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
-		args := []graph.Arg{
-			{Name: argInstance, Value: graph.X(argInstance)},
-			{Name: argWorkload, Value: graph.X(strconv.Quote(w.Name))},
-			{Name: argTask, Value: graph.X(strconv.Quote(t.Name))},
-		}
-		args = append(args, inputArgs(inputsOf(w, t), names, isLarge)...)
+		args := append([]graph.Arg{{Name: argInstance, Value: graph.X(argInstance)}}, inputArgs(inputsOf(w, t), names, isLarge)...)
 		node := body.Action(names[t.Name], actionTask, args...).
 			Retry(graph.Retry{Types: []string{typeScripted, typeWorkerDied}, Count: math.MaxInt32})
 		for _, need := range t.Needs {
@@ -86,6 +79,17 @@ func addTasks(w *protocol.Workload, body *graph.Body, output func(result string)
 			end.After(nodes[t.Name])
 		}
 	}
+}
+
+// nodeOf names the node of a workload's i-th task: so a task's row in the store need not say which workload and task it is.
+func nodeOf(i int) string { return "t" + strconv.Itoa(i+1) }
+
+// nodePath is the name of that node in the compiled program: in a loop, that of the loop stands before it.
+func nodePath(w *protocol.Workload, i int) string {
+	if w.Repeat > 1 {
+		return nodeLast + "." + nodeOf(i)
+	}
+	return nodeOf(i)
 }
 
 // inputsOf returns the names of a task's inputs, in their order.

@@ -47,7 +47,12 @@ type running struct {
 type workload struct {
 	*protocol.Workload
 	program *plan.Program
-	inputs  map[string][]string // by task
+	tasks   map[string]task // by node
+}
+
+type task struct {
+	name   string
+	inputs []string // in the order in which its arguments have them
 }
 
 func newRunning(ctx context.Context, env *adapter.Env) (*running, error) {
@@ -57,9 +62,9 @@ func newRunning(ctx context.Context, env *adapter.Env) (*running, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := &workload{Workload: w, program: program, inputs: map[string][]string{}}
+		own := &workload{Workload: w, program: program, tasks: map[string]task{}}
 		for i := range w.Tasks {
-			own.inputs[w.Tasks[i].Name] = inputsOf(w, &w.Tasks[i])
+			own.tasks[nodePath(w, i)] = task{w.Tasks[i].Name, inputsOf(w, &w.Tasks[i])}
 		}
 		r.workloads[name] = own
 	}
@@ -186,8 +191,6 @@ func (r *running) mistake(id string, t backend.Task, err error) *plan.Failure {
 // arguments are those of a task, without large inputs.
 type arguments struct {
 	Instance string   `json:"instance"`
-	Workload string   `json:"workload"`
-	Task     string   `json:"task"`
 	Inputs   []string `json:"inputs"`
 }
 
@@ -197,12 +200,15 @@ func (r *running) execution(t backend.Task) (e adapter.Execution, err error) {
 	if err := json.Unmarshal(t.Args, &a); err != nil {
 		return e, fmt.Errorf("the arguments of a task: %w", err)
 	}
-	e = adapter.Execution{Instance: a.Instance, Workload: a.Workload, Task: a.Task, Attempt: t.Attempt}
-	w := r.workloads[a.Workload]
+	g := t.Program.Graph()
+	e = adapter.Execution{Instance: a.Instance, Workload: g.Name, Attempt: t.Attempt}
+	w := r.workloads[g.Name]
 	if w == nil {
-		return e, fmt.Errorf("instance %q has the workload %q, which setup did not have", a.Instance, a.Workload)
+		return e, fmt.Errorf("instance %q has the workload %q, which setup did not have", a.Instance, g.Name)
 	}
-	inputs := w.inputs[a.Task]
+	task := w.tasks[g.Nodes[t.Lease.Key.Run.Node].Name]
+	inputs := task.inputs
+	e.Task = task.name
 	if len(a.Inputs) != len(inputs) {
 		if a.Inputs, err = largeInputs(t.Args, len(inputs)); err != nil {
 			return e, err
@@ -211,7 +217,7 @@ func (r *running) execution(t backend.Task) (e adapter.Execution, err error) {
 	if w.Repeat > 1 {
 		round, err := strconv.Atoi(string(t.Lease.Key.Run.Path))
 		if err != nil {
-			return e, fmt.Errorf("task %q is in no round: %w", a.Task, err)
+			return e, fmt.Errorf("task %q is in no round: %w", e.Task, err)
 		}
 		e.Round = round + 1
 	}
