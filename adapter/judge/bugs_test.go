@@ -88,13 +88,13 @@ func TestRightSystemsNeverBreakTheirPromises(t *testing.T) {
 		sum.BatchesUnanswered += v.Counts.BatchesUnanswered
 		sum.InstancesFailed += v.Counts.InstancesFailed
 		sum.InstancesEnded += v.Counts.InstancesEnded
-		sum.Restarts.Executions += v.Counts.Restarts.Executions
+		sum.Restarts.Instances += v.Counts.Restarts.Instances
 	}
 	t.Logf("%d of %d keep; %+v", keeps, worlds, sum)
 	if keeps < int(worlds)*2/3 {
 		t.Errorf("only %d of %d are judged", keeps, worlds)
 	}
-	if sum.RepeatedExecutions == 0 || sum.ExecutionsAfterEnd == 0 || sum.BatchesUnanswered == 0 || sum.InstancesFailed == 0 || sum.Restarts.Executions == 0 {
+	if sum.RepeatedExecutions == 0 || sum.ExecutionsAfterEnd == 0 || sum.BatchesUnanswered == 0 || sum.InstancesFailed == 0 || sum.Restarts.Instances == 0 {
 		t.Errorf("something never happened: %+v", sum)
 	}
 }

@@ -32,18 +32,18 @@ type Counts struct {
 	Restarts Restarts `json:"restarts"`
 }
 
-// Restarts are the times from the death of a process until its work was started elsewhere.
+// Restarts are the times from the death of a process until work went on, of the instances on which it had worked last: until another
+// process started or finished one of their tasks, or they ended.
 type Restarts struct {
-	Executions int     `json:"executions"` // that deaths cut short, and that were started elsewhere afterwards
-	Missing    int     `json:"missing"`    // never started elsewhere, and their instances did not end
-	P50MS      float64 `json:"p50_ms"`
-	P99MS      float64 `json:"p99_ms"`
-	MaxMS      float64 `json:"max_ms"`
+	Instances int     `json:"instances"` // that went on, once for each such death
+	Missing   int     `json:"missing"`   // that never did
+	P50MS     float64 `json:"p50_ms"`
+	P99MS     float64 `json:"p99_ms"`
+	MaxMS     float64 `json:"max_ms"`
 }
 
 func (j *judge) count() {
 	c := &j.verdict.Counts
-	deaths := map[int]int{} // entries by incarnation
 	for at := range j.h.Entries {
 		switch e := &j.h.Entries[at]; e.Kind {
 		case Unanswered:
@@ -56,29 +56,68 @@ func (j *judge) count() {
 			c.Faults++
 		case Killed:
 			c.Kills++
-			deaths[e.Incarnation] = at
 		case Died:
 			c.Deaths++
-			deaths[e.Incarnation] = at
 		}
 	}
-	var restarts []float64
 	for _, in := range j.instances {
 		j.countInstance(in)
 		for _, k := range in.workload.keys {
 			if r := in.runs[k]; r != nil {
-				restarts = append(restarts, j.countRun(r, deaths)...)
+				j.countRun(r)
 			}
 		}
 	}
 	if n := c.Kills + c.Deaths; n > 0 {
 		c.RepeatedPerKill = float64(c.RepeatedExecutions) / float64(n)
 	}
-	slices.Sort(restarts)
-	if c.Restarts.Executions = len(restarts); len(restarts) > 0 {
-		c.Restarts.P50MS, c.Restarts.P99MS = rank(restarts, 0.5), rank(restarts, 0.99)
-		c.Restarts.MaxMS = restarts[len(restarts)-1]
+	c.Restarts = j.restarts()
+}
+
+func (j *judge) restarts() (r Restarts) {
+	last := map[string]int{}            // the incarnation that worked on an open instance last
+	worked := map[int]map[string]bool{} // and the other way round
+	died := map[string]int64{}          // when it died, of instances that have not gone on
+	forget := func(instance string) {
+		delete(worked[last[instance]], instance)
+		delete(last, instance)
 	}
+	var after []float64
+	for at := range j.h.Entries {
+		switch e := &j.h.Entries[at]; e.Kind {
+		case Killed, Died:
+			for instance := range worked[e.Incarnation] {
+				if _, waits := died[instance]; !waits {
+					died[instance] = e.AtNS
+				}
+			}
+		case Looked:
+			for _, s := range e.States {
+				if s.Status == protocol.Completed || s.Status == protocol.Failed {
+					forget(s.ID)
+					delete(died, s.ID) // when it went on, nobody saw
+				}
+			}
+		case Started, Finished, Failed, Ended:
+			if from, waits := died[e.Instance]; waits && e.Incarnation != last[e.Instance] {
+				after = append(after, float64(e.AtNS-from)/1e6)
+				delete(died, e.Instance)
+			}
+			if forget(e.Instance); e.Kind == Ended {
+				delete(died, e.Instance) // the dead process had said so
+				continue
+			}
+			if last[e.Instance] = e.Incarnation; worked[e.Incarnation] == nil {
+				worked[e.Incarnation] = map[string]bool{}
+			}
+			worked[e.Incarnation][e.Instance] = true
+		}
+	}
+	slices.Sort(after)
+	if r.Instances, r.Missing = len(after), len(died); len(after) > 0 {
+		r.P50MS, r.P99MS, r.MaxMS = rank(after, 0.5), rank(after, 0.99), after[len(after)-1]
+	}
+	return r
 }
 
 // rank is the nearest-rank quantile of a sorted list.
@@ -106,9 +145,8 @@ func (j *judge) countInstance(in *instance) {
 	}
 }
 
-// countRun counts a run's executions, and returns the times in ms after which those that a death cut short were started
-// elsewhere.
-func (j *judge) countRun(r *run, deaths map[int]int) []float64 {
+// countRun counts a run's executions.
+func (j *judge) countRun(r *run) {
 	c := &j.verdict.Counts
 	c.Executions += len(r.starts)
 	c.RepeatedExecutions += max(0, len(r.starts)-1-len(r.fails))
@@ -119,35 +157,4 @@ func (j *judge) countRun(r *run, deaths map[int]int) []float64 {
 			}
 		}
 	}
-	var ms []float64
-	for _, at := range r.starts {
-		incarnation := j.h.Entries[at].Incarnation
-		death, dead := deaths[incarnation]
-		if !dead || j.endedIn(r, at, incarnation) {
-			continue
-		}
-		next, elsewhere := j.nextStart(r, at, incarnation)
-		switch from := j.h.Entries[death].AtNS; {
-		case next == none && len(r.in.ends) == 0 && len(r.finishes) == 0:
-			c.Restarts.Missing++
-		case next != none && elsewhere >= from:
-			ms = append(ms, float64(elsewhere-from)/1e6)
-		}
-	}
-	return ms
-}
-
-// endedIn reports whether an execution finished or failed.
-func (j *judge) endedIn(r *run, start, incarnation int) bool {
-	after := func(at int) bool { return at > start && j.h.Entries[at].Incarnation == incarnation }
-	return slices.ContainsFunc(r.finishes, after) || slices.ContainsFunc(r.fails, after)
-}
-
-// nextStart returns the next start in another incarnation, and its time.
-func (j *judge) nextStart(r *run, start, incarnation int) (at int, ns int64) {
-	i := slices.IndexFunc(r.starts, func(at int) bool { return at > start && j.h.Entries[at].Incarnation != incarnation })
-	if i < 0 {
-		return none, 0
-	}
-	return r.starts[i], j.h.Entries[r.starts[i]].AtNS
 }

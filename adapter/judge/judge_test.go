@@ -188,10 +188,30 @@ func TestCounts(t *testing.T) {
 	want := judge.Counts{
 		InstancesSubmitted: 2, InstancesAccepted: 1, BatchesUnanswered: 1, Problems: 1, Kills: 1,
 		Executions: 2, RepeatedExecutions: 1, RepeatedPerKill: 1,
-		Restarts: judge.Restarts{Executions: 1, P50MS: 2000, P99MS: 2000, MaxMS: 2000},
+		Restarts: judge.Restarts{Instances: 1, P50MS: 2000, P99MS: 2000, MaxMS: 2000},
 	}
 	if c != want {
 		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+// What a dead process had worked on last goes on when another process works on it, or when it ends; lines that the dead one had written do
+// not count, nor does what others had in hand.
+func TestRestarts(t *testing.T) {
+	at := func(kind judge.Kind, instance string, incarnation, second int) judge.Entry {
+		return judge.Entry{Kind: kind, Instance: instance, Incarnation: incarnation, AtNS: int64(second) * 1e9}
+	}
+	h := historyOf(
+		at(judge.Started, "i", 1, 0), at(judge.Finished, "i", 1, 1), at(judge.Finished, "j", 1, 2), at(judge.Started, "k", 1, 2), at(judge.Started, "k", 2, 3),
+		at(judge.Finished, "l", 1, 3), at(judge.Finished, "m", 1, 3), at(judge.Ended, "n", 1, 3), at(judge.Finished, "o", 1, 3),
+		at(judge.Killed, "", 1, 10),
+		at(judge.Finished, "i", 1, 11), at(judge.Ended, "m", 1, 11), at(judge.Started, "k", 3, 12), at(judge.Started, "i", 2, 13), at(judge.Ended, "j", 3, 14),
+		at(judge.Died, "", 2, 20),
+		at(judge.Started, "i", 3, 25), at(judge.Started, "o", 3, 40),
+	)
+	want := judge.Restarts{Instances: 4, Missing: 1, P50MS: 4000, P99MS: 30000, MaxMS: 30000}
+	if got := judge.Judge(h).Counts.Restarts; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -63,13 +63,13 @@ func (f *Finding) confirmation(left int) string {
 // faults, if that was measured, and which faults hit them.
 func Table(findings []*Finding) string {
 	var b bytes.Buffer
-	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99"}}
+	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "goes on p50", "p99"}}
 	for _, f := range findings {
 		c, h := f.First.Verdict.Counts, f.First.Hello
 		row := []string{
 			h.System, promise(f), string(f.Outcome()), fmt.Sprint(c.InstancesSubmitted), fmt.Sprint(c.InstancesLost), fmt.Sprint(c.Executions), fmt.Sprint(c.RepeatedExecutions),
 		}
-		if c.Restarts.Executions > 0 {
+		if c.Restarts.Instances > 0 {
 			row = append(row, fmt.Sprintf("%.0f ms", c.Restarts.P50MS), fmt.Sprintf("%.0f ms", c.Restarts.P99MS))
 		} else {
 			row = append(row, "–", "–")

@@ -59,18 +59,17 @@ func (r *round) run(ctx workflow.Context) (string, error) {
 	var failure error // the first
 	for _, t := range r.workload.Tasks {
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer ended[t.Name].Close()
 			for _, need := range t.Needs {
 				ended[need].Receive(ctx)
 			}
-			if failure != nil {
-				return
+			if failure == nil {
+				value, err := workflow.ExecuteActivity[string](ctx, r.options, activityName, r.execution(t, values)).Get(ctx)
+				if err != nil && failure == nil {
+					failure = fmt.Errorf("task %s: %w", t.Name, err)
+				}
+				values[t.Name] = value
 			}
-			value, err := workflow.ExecuteActivity[string](ctx, r.options, activityName, r.execution(t, values)).Get(ctx)
-			if err != nil && failure == nil {
-				failure = fmt.Errorf("task %s: %w", t.Name, err)
-			}
-			values[t.Name] = value
+			ended[t.Name].Close() // not deferred: go-workflows unwinds coroutines that it puts away, and those that wait here would continue
 		})
 	}
 	// A workflow that ends while activities are at work fails.
