@@ -23,6 +23,11 @@ type SubmitRequest struct {
 	Program *plan.Program
 	Input   json.RawMessage // a JSON object with the parameters of the program's main; nil means {}
 
+	// Priority is how urgent the instance's node runs are, from 0, the usual one, to graph.PriorityMax: one step is worth
+	// backend.PriorityStep of waiting. Zero: the program's, which is 0 unless it was made by plan.Program.WithPriority. It needs a backend
+	// with priorities; others are refused with backend.ErrNoPriorities.
+	Priority int
+
 	// NoWait makes the submission fail with ErrFull where a limit of instances has no place. Without it, it waits for one. It
 	// matters with Config.Limits.
 	NoWait bool
@@ -91,6 +96,15 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	}
 	if req.Program == nil {
 		return nil, errors.New("engine: a submission needs a Program; make one with plan.Compile")
+	}
+	if req.Priority != 0 {
+		var err error
+		if req.Program, err = req.Program.WithPriority(req.Priority); err != nil {
+			return nil, fmt.Errorf("engine: a submission: %w", err)
+		}
+	}
+	if err := backend.CheckPriority(e.cfg.Backend, req.Program); err != nil {
+		return nil, fmt.Errorf("engine: a submission has the priority %d: %w", req.Program.Priority(), err)
 	}
 	if e.cfg.CheckActions {
 		check := func() error { return e.cfg.Workers.Check(req.Program.Graph()) }

@@ -32,10 +32,10 @@ type Counts struct {
 	Restarts Restarts `json:"restarts"`
 }
 
-// Restarts are the times from the death of a process until work went on, of the instances on which it had worked last: until another
+// Restarts are the times from the death of a process until work continued, of the instances on which it had worked last: until another
 // process started or finished one of their tasks, or they ended.
 type Restarts struct {
-	Instances int     `json:"instances"` // that went on, once for each such death
+	Instances int     `json:"instances"` // that continued, once for each such death
 	Missing   int     `json:"missing"`   // that never did
 	P50MS     float64 `json:"p50_ms"`
 	P99MS     float64 `json:"p99_ms"`
@@ -77,7 +77,7 @@ func (j *judge) count() {
 func (j *judge) restarts() (r Restarts) {
 	last := map[string]int{}            // the incarnation that worked on an open instance last
 	worked := map[int]map[string]bool{} // and the other way round
-	died := map[string]int64{}          // when it died, of instances that have not gone on
+	died := map[string]int64{}          // when it died, of instances that have not continued
 	forget := func(instance string) {
 		delete(worked[last[instance]], instance)
 		delete(last, instance)
@@ -95,7 +95,7 @@ func (j *judge) restarts() (r Restarts) {
 			for _, s := range e.States {
 				if s.Status == protocol.Completed || s.Status == protocol.Failed {
 					forget(s.ID)
-					delete(died, s.ID) // when it went on, nobody saw
+					delete(died, s.ID) // when it continued, nobody saw
 				}
 			}
 		case Started, Finished, Failed, Ended:

@@ -195,7 +195,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// What a dead process had worked on last goes on when another process works on it, or when it ends; lines that the dead one had written do
+// What a dead process had worked on last continues when another process works on it, or when it ends; lines that the dead one had written do
 // not count, nor does what others had in hand.
 func TestRestarts(t *testing.T) {
 	at := func(kind judge.Kind, instance string, incarnation, second int) judge.Entry {

@@ -43,7 +43,7 @@ func (v *Verdict) Text() string {
 		line("faults      %d injected, %d kills, %d other deaths; %.1f executions repeated for each death", c.Faults, c.Kills, c.Deaths, c.RepeatedPerKill)
 	}
 	if r := c.Restarts; r.Instances+r.Missing > 0 {
-		line("restarts    of %d times that the process died which had worked on an instance last, it went on %d times, after p50 %.0f ms, p99 %.0f ms, max %.0f ms",
+		line("restarts    the process that had worked on an instance last died %d times; the instance continued %d times, after p50 %.0f ms, p99 %.0f ms, max %.0f ms",
 			r.Instances+r.Missing, r.Instances, r.P50MS, r.P99MS, r.MaxMS)
 	}
 	if n := c.BatchesUnanswered + c.BatchesRefused + c.Problems; n > 0 {

@@ -208,10 +208,10 @@ func TestTable(t *testing.T) {
 	got := Table([]*Finding{
 		one("A queue", "a", map[string]int{"wire.cut": 3}, quiet, quiet), one("Another", "b", map[string]int{"process.kill": 2}, quiet, &Quiet{LastedMS: 1000}), one("Third", "c", nil, nil, nil),
 	})
-	want := `  system   promise  verdict  instances  lost  executions  repeated  goes on p50  p99
-  A queue           keeps            0     0           0         0            –    –
-  Another           keeps            0     0           0         0            –    –
-  Third             keeps            0     0           0         0            –    –
+	want := `  system   promise  verdict  instances  lost  executions  repeated  continues p50  p99
+  A queue           keeps            0     0           0         0              –    –
+  Another           keeps            0     0           0         0              –    –
+  Third             keeps            0     0           0         0              –    –
 
 Without faults, before them and after:
   system   tasks/s  after  writes/task  after  WAL kB/task  after  server µs/task  after  processes µs/task  after

@@ -63,7 +63,7 @@ func (f *Finding) confirmation(left int) string {
 // faults, if that was measured, and which faults hit them.
 func Table(findings []*Finding) string {
 	var b bytes.Buffer
-	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "goes on p50", "p99"}}
+	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "continues p50", "p99"}}
 	for _, f := range findings {
 		c, h := f.First.Verdict.Counts, f.First.Hello
 		row := []string{

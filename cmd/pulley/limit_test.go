@@ -158,3 +158,37 @@ func TestFullLimit(t *testing.T) {
 		})
 	}
 }
+
+// An urgent instance is submitted with its priority, which pulley show and pulley schedule show tell; what cannot be is refused.
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	prog := file(t, "report.ir", "fn main(input: [n], output: [x]):\n    x = @echo(value=n)\n")
+	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "push")}
+	do := func(args ...string) result { return call(t, nil, append(args, where...)...) }
+	id := strings.TrimSpace(do("submit", prog, "--input", `{"n": 1}`, "--priority", "9", "--key", "k").out)
+	wantParts(t, do("show", id).out, "\npriority   9\n")
+	wantParts(t, do("show", id, "--format", "json").out, `"priority": 9`)
+	if got := do("submit", prog, "--input", `{"n": 1}`, "--priority", "9", "--key", "k"); strings.TrimSpace(got.out) != id {
+		t.Errorf("a repetition: %+v", got)
+	}
+	if got := do("submit", prog, "--input", `{"n": 1}`, "--key", "k"); got.code != console.ExitUsage {
+		t.Errorf("a repetition with another priority: %+v", got)
+	}
+	if got := do("schedule", "add", "nightly", prog, "--input", `{"n": 1}`, "--every", "1h", "--priority", "3"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	wantParts(t, do("schedule", "show", "nightly").out, "priority")
+	for _, wrong := range []string{"-1", "10"} {
+		if got := do("submit", prog, "--input", `{"n": 1}`, "--priority="+wrong); got.code != console.ExitUsage || !strings.Contains(got.err, "--priority: the priority is "+wrong+"; give one from 0 to 9") {
+			t.Errorf("%+v", got)
+		}
+	}
+	other := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, "eager"), "--backend", "eager"}
+	for _, args := range [][]string{{"submit", prog, "--input", `{"n": 1}`, "--priority", "1"}, {"schedule", "add", "s", prog, "--input", `{"n": 1}`, "--every", "1h", "--priority", "1"}} {
+		got := call(t, nil, append(args, other...)...)
+		if got.code != console.ExitUsage {
+			t.Errorf("%+v", got)
+		}
+		wantLine(t, got.err, "--priority: backend eager has no priorities; push and journal have")
+	}
+}

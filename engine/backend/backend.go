@@ -87,6 +87,11 @@ type Grant struct {
 	Max   int           // node runs; zero leases none
 	Lease time.Duration // positive; on the store's clock
 	Pause time.Duration `json:",omitempty"` // of returned leases: after which they are due; zero: at once
+
+	// Priority is that of urgent node runs which wait to be claimed. Submit and Complete lease at once only what has at least this
+	// priority, and leave the rest to claims. Claim leases only what would be handed out before a node run of this priority that becomes
+	// ready now. Backends without priorities need not heed it.
+	Priority int `json:",omitempty"`
 }
 
 // Submission is a new instance.
@@ -125,6 +130,7 @@ type Task struct {
 	Args    json.RawMessage // a JSON object, references resolved
 	Attempt int             // from 1: the retries so far plus one
 	Expires time.Time       // on the local clock, never later than the lease's end on the store's
+	Since   time.Time       // of a claimed one, on the local clock: when it became ready, less its head start. Zero: not known
 
 	// Deliveries counts the leases of the attempt, from 1, and outlives engines. It includes a lease that never reached its
 	// holder, unless the store knows that: it may be too high, never too low.

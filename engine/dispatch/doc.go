@@ -82,6 +82,14 @@
 // The simulation (package sim/world) lets engines' clocks deviate by up to 200 ppm, and reports a violation if two engines hold
 // a run for longer than 250 ppm of a lease. If the store's clock jumps, it only checks the tokens.
 //
+// # Priority
+//
+// A program's priority is worth a head start (backend.PriorityStep). Tasks that wait for a slot start in the order of their arrival less
+// their head starts, as the store hands them out. Where urgent work is known to wait in a shard, since a claim brought nothing else and left
+// more, or since a write of this engine left it there, that shard is claimed from, and writes lease at once only what is as urgent:
+// otherwise the successors of what runs would take the capacity. Other shards are claimed from every Poll, for what is as urgent, or has
+// waited for so long.
+//
 // # Claiming work
 //
 // With capacity, a shard is claimed from when a reply reported more, when another process notified, when a waiting task is due,

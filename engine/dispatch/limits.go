@@ -207,10 +207,10 @@ func (m *Machine) enqueue(t *task) {
 // loseWaiting counts a waiting task out that was removed.
 func (m *Machine) loseWaiting(t *task) {
 	if t.gate == nil {
-		m.ready.lose()
+		m.ready.lose(t)
 		return
 	}
-	t.gate.queue.lose()
+	t.gate.queue.lose(t)
 	m.limits.waiting--
 }
 
@@ -220,7 +220,7 @@ func (m *Machine) overflows(g *gate) bool {
 	return g.queue.len() >= max(1, most/len(m.limits.gates)) || m.limits.waiting >= most
 }
 
-// nextStart returns the oldest task that may start now, taken from its queue; nil: none may.
+// nextStart returns the first task that may start now, taken from its queue; nil: none may.
 func (m *Machine) nextStart() *task {
 	l := &m.limits
 	if m.limited() && !l.known {
@@ -228,11 +228,11 @@ func (m *Machine) nextStart() *task {
 	}
 	var oldest *gate
 	for _, g := range l.gates {
-		if g.queue.len() > 0 && g.mayStart(m.now, &l.clock) && (oldest == nil || g.queue.first().id < oldest.queue.first().id) {
+		if g.queue.len() > 0 && g.mayStart(m.now, &l.clock) && (oldest == nil || g.queue.first().isBefore(oldest.queue.first())) {
 			oldest = g
 		}
 	}
-	if m.ready.len() > 0 && (oldest == nil || m.ready.first().id < oldest.queue.first().id) {
+	if m.ready.len() > 0 && (oldest == nil || m.ready.first().isBefore(oldest.queue.first())) {
 		return m.ready.pop()
 	}
 	if oldest == nil {

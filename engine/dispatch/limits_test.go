@@ -213,6 +213,9 @@ func (e *limitEngine) call(c dispatch.Call) {
 		}
 		for i := range reply.Committed.Tasks {
 			reply.Committed.Tasks[i].Expires = reply.Committed.Tasks[i].Expires.Add(e.ahead - 2*way)
+			if since := &reply.Committed.Tasks[i].Since; !since.IsZero() {
+				*since = since.Add(e.ahead)
+			}
 		}
 		if !reply.Committed.NextDue.IsZero() {
 			reply.Committed.NextDue = reply.Committed.NextDue.Add(e.ahead)
@@ -259,13 +262,18 @@ func (w *limitWorld) submit(text string, n int) {
 		w.t.Fatal(err)
 	}
 	for range n {
-		id := uuid.UUID{}
-		for i := range id {
-			id[i] = byte(w.rng.Uint32())
-		}
-		if _, err := w.store.Submit(w.t.Context(), []backend.Submission{{ID: id, Program: p, Input: json.RawMessage("{}")}}, backend.Grant{Owner: "test"}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.submitProgram(p)
+	}
+}
+
+func (w *limitWorld) submitProgram(p *plan.Program) {
+	w.t.Helper()
+	id := uuid.UUID{}
+	for i := range id {
+		id[i] = byte(w.rng.Uint32())
+	}
+	if _, err := w.store.Submit(w.t.Context(), []backend.Submission{{ID: id, Program: p, Input: json.RawMessage("{}")}}, backend.Grant{Owner: "test"}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -68,6 +68,8 @@ type Machine struct {
 	// Rounds start here, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
+	pressed int // shards with urgent work
+
 	sweeping, notifying, notifyDue bool
 	notifyAt                       time.Time // no notification before
 
@@ -100,6 +102,7 @@ type shard struct {
 	wake          bool      // work may be ready, and others were not notified yet
 	claimAnswered bool      // more is certain: a claim was answered
 	backlog       bool      // the last reply reported more
+	pressing      int       // the priority of urgent work that may be ready in the store
 	due           time.Time // when a task becomes due; zero: unknown
 	poll          time.Time // when to claim in any case
 
@@ -146,10 +149,13 @@ type task struct {
 	held    bool // in the machine's table
 	lost    bool // no longer held: its result is dropped
 	refused bool
-	gate    *gate           // of a waiting or running task
-	began   time.Time       // of a running task
-	result  json.RawMessage // the offered one
-	failure *plan.Failure
+	gate    *gate     // of a waiting or running task
+	began   time.Time // of a running task
+
+	priority int
+	order    time.Time       // of waiting tasks: see backend.Task.Since; if that is not known, its arrival, less its head start
+	result   json.RawMessage // the offered one
+	failure  *plan.Failure
 
 	cohort         *cohort // nil: not watched
 	before, behind *task
@@ -450,6 +456,10 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		}
 		t := m.tasks.add()
 		t.shard, t.task, t.place, t.gate = s, tasks[i], -1, g
+		t.priority, t.order = priorityOf(tasks[i].Program), tasks[i].Since
+		if t.order.IsZero() {
+			t.order = now.Add(-backend.HeadStart(tasks[i].Program))
+		}
 		s.held++
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)

@@ -50,9 +50,82 @@ func (q *fifo[T]) compact() {
 	q.items, q.head = q.items[:n], 0
 }
 
-// waitingTasks queues tasks for a slot, in order of arrival. A lost task stays until its turn comes, or until most of the queue
-// is lost: searching for it would cost more than the rest of its removal.
+// waitingTasks queues tasks for a slot, by when they arrived less their head starts. A lost task stays until its turn comes, or until most
+// of its line is lost: searching for it would cost more than the rest of its removal.
 type waitingTasks struct {
+	usual  taskLine
+	urgent []*taskLine // by priority, from 1; made when the first such task comes
+	count  int         // in urgent, without lost ones
+}
+
+func (q *waitingTasks) len() int { return q.usual.len() + q.count }
+
+func (q *waitingTasks) push(t *task) {
+	if t.priority > 0 {
+		q.count++
+	}
+	q.line(t).push(t)
+}
+
+// line returns the line of a task's priority.
+func (q *waitingTasks) line(t *task) *taskLine {
+	if t.priority == 0 {
+		return &q.usual
+	}
+	for len(q.urgent) < t.priority {
+		q.urgent = append(q.urgent, &taskLine{})
+	}
+	return q.urgent[t.priority-1]
+}
+
+// first returns the first task that was not lost; there must be one.
+func (q *waitingTasks) first() *task {
+	if q.count == 0 {
+		return q.usual.first()
+	}
+	var first *task
+	if q.usual.len() > 0 {
+		first = q.usual.first()
+	}
+	for _, l := range q.urgent {
+		if l.len() == 0 {
+			continue
+		}
+		if t := l.first(); first == nil || t.isBefore(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// pop removes the task that first returns.
+func (q *waitingTasks) pop() *task {
+	t := q.first()
+	q.line(t).fifo.pop()
+	if t.priority > 0 {
+		q.count--
+	}
+	return t
+}
+
+// lose counts a task out that was removed.
+func (q *waitingTasks) lose(t *task) {
+	if t.priority > 0 {
+		q.count--
+	}
+	q.line(t).lose()
+}
+
+// isBefore reports whether the task is to start before another one.
+func (t *task) isBefore(o *task) bool {
+	if c := t.order.Compare(o.order); c != 0 {
+		return c < 0
+	}
+	return t.id < o.id
+}
+
+// taskLine has tasks of one priority, in order of arrival.
+type taskLine struct {
 	fifo[*task]
 	lost int
 }
@@ -60,30 +133,23 @@ type waitingTasks struct {
 // Fewer lost tasks are not searched for.
 const lostMin = 16
 
-func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
+func (l *taskLine) len() int { return l.fifo.len() - l.lost }
 
 // first returns the first task that was not lost; there must be one.
-func (q *waitingTasks) first() *task {
+func (l *taskLine) first() *task {
 	for {
-		if t := q.peek(); t.held {
+		if t := l.peek(); t.held {
 			return t
 		}
-		q.fifo.pop()
-		q.lost--
+		l.fifo.pop()
+		l.lost--
 	}
 }
 
-// pop removes the task that first returns.
-func (q *waitingTasks) pop() *task {
-	t := q.first()
-	q.fifo.pop()
-	return t
-}
-
-func (q *waitingTasks) lose() {
-	if q.lost++; q.lost > lostMin && q.lost > q.fifo.len()/2 {
-		q.remove(func(t *task) bool { return !t.held })
-		q.lost = 0
+func (l *taskLine) lose() {
+	if l.lost++; l.lost > lostMin && l.lost > l.fifo.len()/2 {
+		l.remove(func(t *task) bool { return !t.held })
+		l.lost = 0
 	}
 }
 

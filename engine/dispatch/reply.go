@@ -102,6 +102,11 @@ func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 			m.do(Answer{Ticket: sub.ticket, Outcome: out})
 		}
 	}
+	if ev.Committed.More {
+		for _, sub := range c.subs {
+			m.press(s, max(s.pressing, priorityOf(sub.sub.Program)))
+		}
+	}
 	if len(again) > 0 {
 		m.failed(now, c, &s.submitPause, again[0].err)
 		m.resubmit(again, again[0].err)
@@ -160,6 +165,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		s.claimPause.reset()
 	}
 	s.more, s.backlog = s.more || ev.Committed.More, ev.Committed.More
+	m.press(s, leastOf(&ev.Committed))
 	m.merge(s, ev.Committed)
 	m.adopt(now, ev.Committed.Tasks)
 	m.end(ev.Committed.Ended)
@@ -208,6 +214,11 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 			again, err = append(again, t), out.Err
 		default:
 			m.remove(t) // applied, or stale: another engine has it
+		}
+	}
+	if ev.Committed.More {
+		for _, t := range c.tasks {
+			m.press(s, max(s.pressing, t.priority))
 		}
 	}
 	if len(again) > 0 {

@@ -8,6 +8,7 @@ import (
 // Check verifies the invariants on which later packages rely, and makes the graph ready for use. The error lists every violation
 // on its own line:
 //
+//   - the priority is in its bounds;
 //   - Nodes[i].ID is i, names are unique, node 0 is the only input node and there is one output node;
 //   - every index into nodes, variables and frames is in range;
 //   - every node can be reached from the input, and the output from every node;
@@ -79,6 +80,9 @@ func (c *checker) nodes() {
 	if limit := g.Limits.WithDefaults().Nodes; len(g.Nodes) > limit {
 		c.msgs = append(c.msgs, fmt.Sprintf("%d nodes are over the limit of %d; split the workflow or raise the limit", len(g.Nodes), limit))
 		return
+	}
+	if g.Priority < 0 || g.Priority > PriorityMax {
+		c.msgs = append(c.msgs, fmt.Sprintf("the priority is %d; give one from 0 to %d", g.Priority, PriorityMax))
 	}
 	names := map[string]bool{}
 	outputs := 0

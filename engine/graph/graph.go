@@ -70,6 +70,9 @@ const (
 	Data      EdgeKind = "data"
 )
 
+// PriorityMax is the highest priority.
+const PriorityMax = 9
+
 // Graph is a compiled workflow. Once Check has passed, it is immutable and may be shared.
 type Graph struct {
 	Name   string   `json:"name"`
@@ -82,6 +85,9 @@ type Graph struct {
 	// Regions are the loops, spreads and parallels, each after its parent. Regions[0] is the whole workflow.
 	Regions []Region  `json:"regions,omitempty"`
 	Limits  ir.Limits `json:"limits,omitzero"`
+
+	// Priority says how urgent the node runs of its instances are, from 0, the usual one, to PriorityMax.
+	Priority int `json:"priority,omitempty"`
 
 	out, in [][]*Edge // control edges by node; index makes them
 }

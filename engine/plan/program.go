@@ -29,6 +29,7 @@ type Program struct {
 	early      bool // see EndsEarly
 	cleared    []Cleared
 	memo       *memo // see Remembering; may be nil
+	variants   *variants
 }
 
 type node struct {
@@ -84,7 +85,7 @@ func Compile(g *graph.Graph) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{graph: g, limits: g.Limits.WithDefaults(), definition: definition, hash: sha256.Sum256(definition)}
+	p := &Program{graph: g, limits: g.Limits.WithDefaults(), definition: definition, hash: sha256.Sum256(definition), variants: &variants{}}
 	p.nodes = make([]node, len(g.Nodes))
 	p.local = make([]bool, len(g.Vars))
 	p.heads = map[graph.VarID]*node{}

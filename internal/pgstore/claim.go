@@ -63,8 +63,12 @@ func (s *Store) claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 	defer conn.Release() // before reading a workflow on another connection: waiting for one while holding one could deadlock
 	sent := s.Clock.Now()
 	batch := &pgx.Batch{}
-	batch.Queue(by.Queue.statements["claim"], shard, grant.Max, by.Owner, grant.Lease.Microseconds()).Query(func(rows pgx.Rows) (err error) {
-		found, err = collectClaimed(rows, sent.Add(grant.Lease))
+	statement, args := "claim", []any{shard, grant.Max, by.Owner, grant.Lease.Microseconds()}
+	if waited := grant.HeadStart(); waited > 0 {
+		statement, args = "claim_urgent", append(args, waited.Microseconds())
+	}
+	batch.Queue(by.Queue.statements[statement], args...).Query(func(rows pgx.Rows) (err error) {
+		found, err = collectClaimed(rows, sent, grant.Lease)
 		return err
 	})
 	batch.Queue(by.Queue.statements["next_due"], shard).Query(func(rows pgx.Rows) error {
@@ -79,7 +83,7 @@ func (s *Store) claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 	return out, found, conn.SendBatch(ctx, batch).Close()
 }
 
-func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
+func collectClaimed(rows pgx.Rows, sent time.Time, lease time.Duration) ([]claimed, error) {
 	defer rows.Close()
 	var all []claimed
 	for rows.Next() {
@@ -87,7 +91,8 @@ func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
 		row := rows.RawValues() // text as it is, the rest in binary
 		run := graph.Run{Node: graph.NodeID(Int4(row[1])), Path: graph.Path(row[2])}
 		c.task.Lease = backend.Lease{Key: backend.Key{Instance: uuid.UUID(row[0]), Run: run}, Token: Int8(row[3])}
-		c.task.Attempt, c.workflow, c.task.Expires = int(Int4(row[4])), Int4(row[5]), expires
+		c.task.Attempt, c.workflow, c.task.Expires = int(Int4(row[4])), Int4(row[5]), sent.Add(lease)
+		c.task.Since = sent.Add(time.Duration(Int8(row[8])) * time.Microsecond)
 		c.task.Deliveries = int(Int4(row[7]))
 		switch args := row[6]; {
 		case args == nil: // a sleep

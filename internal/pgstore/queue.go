@@ -28,16 +28,17 @@ type Queue struct {
 }
 
 var queueStatements = map[string]Variant{
-	"renew":     {File: "queue/renew", Parts: []string{"renewed"}},
-	"give_back": {File: "queue/renew", Parts: []string{"given back"}},
-	"leased":    {File: "queue/leased", Parts: []string{"seen"}},
-	"standing":  {File: "queue/leased", Parts: []string{"seen", "running"}},
-	"held":      {File: "queue/leased", Parts: []string{"locked"}},
-	"claim":     {File: "queue/claim"},
-	"next_due":  {File: "queue/next_due"},
-	"overdue":   {File: "queue/overdue"},
-	"release":   {File: "queue/release"},
-	"make_due":  {File: "queue/make_due"},
+	"renew":        {File: "queue/renew", Parts: []string{"renewed"}},
+	"give_back":    {File: "queue/renew", Parts: []string{"given back"}},
+	"leased":       {File: "queue/leased", Parts: []string{"seen"}},
+	"standing":     {File: "queue/leased", Parts: []string{"seen", "running"}},
+	"held":         {File: "queue/leased", Parts: []string{"locked"}},
+	"claim":        {File: "queue/claim"},
+	"claim_urgent": {File: "queue/claim", Parts: []string{"urgent"}},
+	"next_due":     {File: "queue/next_due"},
+	"overdue":      {File: "queue/overdue"},
+	"release":      {File: "queue/release"},
+	"make_due":     {File: "queue/make_due"},
 }
 
 // NewQueue makes the statements for a table. A design's own are files in its directory sql, or variants of them.

@@ -60,7 +60,7 @@ func NewQueue[V any, Row QueueRow[V]](b *Base, name string) *Queue[V, Row] {
 func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[string]Build[S] {
 	all := map[string]Build[S]{}
 	for name, build := range map[string]func(*Queue[V, Row], *Statement, []any){
-		"claim": (*Queue[V, Row]).claim, "next_due": (*Queue[V, Row]).nextDue, "overdue": (*Queue[V, Row]).overdue,
+		"claim": (*Queue[V, Row]).claim, "claim_urgent": (*Queue[V, Row]).claim, "next_due": (*Queue[V, Row]).nextDue, "overdue": (*Queue[V, Row]).overdue,
 		"renew": (*Queue[V, Row]).renew, "give_back": (*Queue[V, Row]).returnLeases, "release": (*Queue[V, Row]).release,
 		"leased": (*Queue[V, Row]).leased, "standing": (*Queue[V, Row]).leasedRunning, "held": (*Queue[V, Row]).leasedRows,
 	} {
@@ -132,7 +132,11 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 	var begun int64
 	var due []*db.Version[RunKey, V]
 	taken := 0
-	claimable := func(row Row) bool { return q.Claimable(row, begun) }
+	waited := int64(0)
+	if len(args) > 4 {
+		waited = args[4].(int64) * 1000
+	}
+	claimable := func(row Row) bool { return q.Claimable(row, begun-waited) }
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
 		begun = q.base.Now()
@@ -152,13 +156,14 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 		if Row(&row).Leased() && q.base.World.Bug == cases.BugAttemptsForgotten {
 			Row(&row).Columns().Attempt = 1
 		}
-		return q.LeaseRow(x, a, v, row, args)
+		return q.LeaseRow(x, a, v, row, args, true)
 	})
 }
 
-// LeaseRow leases a locked row for a claim: $3 owner, $4 lease in µs.
-func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
+// LeaseRow leases a locked row for a claim: $3 owner, $4 lease in µs. It also returns when the row was due, if the statement tells that.
+func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any, tellsDue bool) error {
 	c := Row(&row).Columns()
+	was := c.Due
 	if Row(&row).Leased() && q.base.World.Bug != cases.BugDeliveriesForgotten {
 		c.Redeliveries++
 	}
@@ -173,7 +178,11 @@ func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey,
 	}
 	inst, run := q.base.World.Instances[v.Row.Key.Inst], Row(&row).Run(v.Row.Key)
 	x.Note(judge.Leased{Inst: inst, Run: run, Token: c.Token, Attempt: int(c.Attempt), Deliveries: int(c.Redeliveries) + 1, Snapshot: x.Begun()})
-	a.AddRow([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row), c.Redeliveries+1)
+	columns := []any{[16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row), c.Redeliveries + 1}
+	if tellsDue {
+		columns = append(columns, (was-q.base.Now())/1000)
+	}
+	a.AddRow(columns...)
 	return nil
 }
 

@@ -126,6 +126,7 @@ type scheduleAddCmd struct {
 	CatchUp    string        `default:"last" placeholder:"POLICY" help:"Which of the ticks fire that were missed, because nobody worked: last, none or all. Default: last."`
 	CatchUpMax int           `default:"100" placeholder:"N" help:"Missed ticks that fire with --catch-up all: the latest. Default: 100."`
 	Grace      time.Duration `default:"1m" placeholder:"TIME" help:"How late a tick may be without being missed. Default: 1m."`
+	Priority   int           `placeholder:"N" help:"How urgent its instances are, from 0 to 9: see pulley submit. Default: 0."`
 	Paused     bool          `help:"Store it paused."`
 	opener
 }
@@ -160,11 +161,21 @@ func (r *scheduleAddCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
+	if program, err = prioritized(program, r.Priority); err != nil {
+		return err
+	}
+	where, err := placeOf(&r.StoreFlags)
+	if err != nil {
+		return err
+	}
 	input, err := r.ReadInput(c, r.InputText(), program)
 	if err != nil {
 		return err
 	}
 	return r.with(c, true, func(ctx context.Context, store backend.Scheduler, schema string) error {
+		if err := checkPriority(store, where, program); err != nil {
+			return err
+		}
 		s := backend.Schedule{ID: uuid.New(), Name: r.Name, Program: program, Input: input, Times: times}
 		switch err := store.AddSchedule(ctx, s, r.Paused); {
 		case errors.Is(err, backend.ErrScheduleExists):
@@ -297,6 +308,9 @@ func showWords(s backend.StoredSchedule, now time.Time) string {
 	}
 	if s.Program != nil {
 		add("workflow", "%s", s.Program.Graph().Name)
+		if n := s.Program.Priority(); n > 0 {
+			add("priority", "%d", n)
+		}
 	}
 	add("input", "%s", console.OneLine(string(s.Input)))
 	if s.Times != nil {
@@ -346,6 +360,7 @@ type describedSchedule struct {
 	Name       string          `json:"name"`
 	ID         uuid.UUID       `json:"id"`
 	Workflow   string          `json:"workflow"`
+	Priority   int             `json:"priority,omitempty"`
 	Input      json.RawMessage `json:"input"`
 	Cron       string          `json:"cron,omitempty"`
 	EveryS     float64         `json:"every_s,omitempty"`
@@ -376,7 +391,7 @@ func describeSchedule(s backend.StoredSchedule) describedSchedule {
 		Running: []uuid.UUID{}, Waiting: append([]time.Time{}, st.Waiting...),
 	}
 	if s.Program != nil {
-		d.Workflow = s.Program.Graph().Name
+		d.Workflow, d.Priority = s.Program.Graph().Name, s.Program.Priority()
 	}
 	if s.Err != nil {
 		d.Error = s.Err.Error()

@@ -39,6 +39,7 @@ func (ShowCmd) Help() string {
 type shown struct {
 	ID        uuid.UUID           `json:"id"`
 	Workflow  string              `json:"workflow"`
+	Priority  int                 `json:"priority,omitempty"`
 	Status    backend.Status      `json:"status"`
 	Submitted time.Time           `json:"submitted"`
 	Ended     *time.Time          `json:"ended"`
@@ -148,6 +149,7 @@ func shownOf(s backend.Snapshot) shown {
 	if s.Program == nil {
 		return out
 	}
+	out.Priority = s.Program.Priority()
 	g := s.Program.Graph()
 	for _, n := range g.Nodes {
 		one := shownNode{Name: n.Name, Kind: n.Kind, Action: n.Action, Ways: []string{}}
@@ -187,6 +189,9 @@ func drawn(s backend.Snapshot) string {
 		line("workflow", "this pulley cannot read it; a later version may have stored it")
 	} else {
 		line("workflow", short(workflowOf(s), valueMax))
+		if n := s.Program.Priority(); n > 0 {
+			line("priority", strconv.Itoa(n))
+		}
 	}
 	end := s.Now
 	if !s.Ended.IsZero() {

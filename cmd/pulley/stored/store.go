@@ -158,6 +158,23 @@ func CheckOrigin(ctx context.Context, store backend.Backend, id uuid.UUID, progr
 	return nil
 }
 
+// prioritized returns a program with the priority that --priority gives.
+func prioritized(program *plan.Program, priority int) (*plan.Program, error) {
+	again, err := program.WithPriority(priority)
+	if err != nil {
+		return nil, fmt.Errorf("--priority: %w", err)
+	}
+	return again, nil
+}
+
+// checkPriority refuses a priority that a store would not heed.
+func checkPriority(store any, where place, program *plan.Program) error {
+	if backend.CheckPriority(store, program) != nil {
+		return fmt.Errorf("--priority: backend %s has no priorities; push and journal have", where.spec)
+	}
+	return nil
+}
+
 // difference is what an instance differs in from a submission of its id.
 type difference string
 

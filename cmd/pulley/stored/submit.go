@@ -22,6 +22,7 @@ type SubmitCmd struct {
 	Key                 *string `placeholder:"TEXT" help:"An idempotency key: under one key there is one instance in the schema, however often it is submitted."`
 	Batch               string  `placeholder:"FILE" help:"Submit an instance for each line of FILE, which is its input, a JSON object; - reads standard input."`
 	Keyed               bool    `help:"Each line of --batch is {\"key\":TEXT,\"input\":{…}}, with an idempotency key for each instance."`
+	Priority            int     `placeholder:"N" help:"How urgent it is, from 0 to 9: tasks that wait for a worker start as if each step had made them wait a minute longer. Default: 0."`
 	NoWait              bool    `help:"Where a limit of instances has no place, do not wait for one: exit with status 1."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database, for each group of instances"`
 	console.FormatFlag
@@ -34,6 +35,8 @@ func (SubmitCmd) Help() string {
 		"A key is known as long as its instance is kept.\n\n" +
 		"--batch stores the lines in order, in groups, and does not wait for a slow writer to fill one. It prints an id for each line as soon as that is stored, so what was printed is stored if the command is cut off. A line that " +
 		"is refused ends it: all lines before are stored, and none after. Use --keyed where it may have to be repeated.\n\n" +
+		"Urgent instances (--priority) pass others that wait, and no instance waits for ever: one of priority 0 starts before those of priority 2 that come more than two minutes later. " +
+		"A repetition under a key has the same priority. The backends push and journal have priorities.\n\n" +
 		"Where a limit of instances (pulley limit set --instances) has no place, it says so and waits for one; with --no-wait it ends.\n\n" +
 		`With --format json each line is {"id":…,"created":true|false}; created is false if the instance was there.` +
 		"\n\nExit status: 0 if all is stored, 1 if with --no-wait a limit has no place for some, 2 otherwise.\n\n" +
@@ -104,13 +107,19 @@ func (r *SubmitCmd) check(c *console.Console) (where place, program *plan.Progra
 			return where, nil, err
 		}
 	}
-	program, err = r.Compile(c)
+	if program, err = r.Compile(c); err == nil {
+		program, err = prioritized(program, r.Priority)
+	}
 	return where, program, err
 }
 
 func (r *SubmitCmd) open(ctx context.Context, c *console.Console, where place, program *plan.Program) (*submitter, func(), error) {
 	store, closing, err := openStored(ctx, &r.StoreFlags, where.spec, where.schema, "pulley submit", true)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkPriority(store, where, program); err != nil {
+		closing()
 		return nil, nil, err
 	}
 	return &submitter{

@@ -14,6 +14,7 @@ import (
 var claimCases = []testCase{
 	{name: "claim/empty", run: claimEmpty},
 	{name: "claim/maximum and order", run: claimOrder},
+	{name: "claim/priority", run: claimPriority},
 	{name: "claim/none wanted", run: claimNone},
 	{name: "claim/concurrent claimers share", run: claimRace},
 	{name: "claim/expired lease", run: claimExpired},
@@ -61,6 +62,59 @@ func claimOrder(r *rig) {
 			r.Fatalf("task %d is of instance %s; want %s, which was ready before", i, got[i], want[i])
 		}
 	}
+}
+
+// claimPriority checks the order of backends that have priorities: urgent node runs first, also those of a step that became ready late, and
+// others after them in order; what waits longer than its priority is worth passes it.
+func claimPriority(r *rig) {
+	if _, ok := r.b.(backend.Prioritizer); !ok {
+		return
+	}
+	p := MustCompile(r, chain)
+	submit := func(priority int) uuid.UUID {
+		program, err := p.WithPriority(priority)
+		if err != nil {
+			r.Fatal(err)
+		}
+		sub := submission(program, `{"v": 0}`)
+		if out := r.submit(backend.Grant{Owner: "engine", Max: 1, Lease: longLease, Priority: 9}, sub); priority < 9 && (len(out.Tasks) > 0 || !out.More) {
+			r.Fatalf("an instance of priority %d was leased at once, or More is false: %+v", priority, out)
+		}
+		return sub.ID
+	}
+	claimed := func(want uuid.UUID) backend.Task {
+		out := r.claim(0, grant(1))
+		if len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Instance != want {
+			r.Fatalf("claimed %+v, want one of %s", out.Tasks, want)
+		}
+		return out.Tasks[0]
+	}
+	usual, more := submit(0), submit(0)
+	little, urgent, again := submit(1), submit(8), submit(8)
+	task := claimed(urgent)
+	if task.Program.Priority() != 8 {
+		r.Errorf("the program of the task has the priority %d, want 8", task.Program.Priority())
+	}
+	if out := r.applied(backend.Grant{Owner: "engine", Max: 1, Lease: longLease, Priority: 9}, done(task, `1`)); len(out.Tasks) > 0 || !out.More {
+		r.Errorf("a step of priority 8 was leased, where 9 was the least: %+v", out)
+	}
+	claimed(again)  // became ready before
+	claimed(urgent) // its next step
+	claimed(little)
+	first := claimed(usual)
+	if out := r.applied(backend.Grant{Owner: "engine", Max: 1, Lease: longLease}, done(first, `1`)); len(out.Tasks) != 1 {
+		r.Errorf("without a least priority, the next step was not leased: %+v", out)
+	}
+	claimed(more)
+	if r.Advance == nil {
+		return
+	}
+	early := submit(0)
+	r.Advance(backend.PriorityStep * 3 / 2)
+	late, urgent := submit(1), submit(2)
+	claimed(urgent)
+	claimed(early)
+	claimed(late)
 }
 
 func claimNone(r *rig) {

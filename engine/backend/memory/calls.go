@@ -49,7 +49,7 @@ func (t *tx) start(sub *backend.Submission, sh *shard) error {
 		return err
 	}
 	inst := &instance{shard: sh, program: sub.Program, status: backend.Running}
-	inst.ID, inst.Core, inst.Owner = sub.ID, core, inst
+	inst.ID, inst.Core, inst.Owner, inst.HeadStart = sub.ID, core, inst, int64(backend.HeadStart(sub.Program))
 	t.s.instances[sub.ID] = inst
 	t.Undone(func() { delete(t.s.instances, inst.ID) })
 	if err := t.at(pointInstance); err != nil {
@@ -76,12 +76,13 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 		sh := t.s.shards[shard]
 		t.touch(sh)
 		sh.promote(t.Now)
-		for len(out.Tasks) < grant.Max && len(sh.ready) > 0 {
-			r := sh.ready[0].Run
+		for len(out.Tasks) < grant.Max && len(sh.ready) > 0 && sh.ready[0].Rank() <= t.Now-int64(grant.HeadStart()) {
+			r, since := sh.ready[0].Run, t.s.wall(sh.ready[0].Rank())
 			task, err := t.lease(r, &grant)
 			if err != nil {
 				return out, err
 			}
+			task.Since = since
 			r.Move(nil)
 			t.claimed = append(t.claimed, r)
 			out.Tasks = append(out.Tasks, task)

@@ -130,3 +130,6 @@ func (b *Backend) usable(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// OrdersByPriority implements backend.Prioritizer.
+func (b *Backend) OrdersByPriority() {}

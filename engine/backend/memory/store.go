@@ -52,7 +52,7 @@ func (s *store) wall(at int64) time.Time { return s.epoch.Add(time.Duration(at))
 // shard queues its node runs. Every run that is not done is in the heap of its place, or in ready once it is due.
 type shard struct {
 	number  int
-	ready   state.Heap // claimable, by the time of readiness
+	ready   state.Heap // claimable, by the time of readiness less the head start
 	waiting state.Heap // by due time
 	leased  state.Heap // by expiry
 }
@@ -71,6 +71,10 @@ type instance struct {
 func instanceOf(r *state.Run) *instance { return r.Inst.Owner.(*instance) }
 
 func (sh *shard) file(r *state.Run) {
+	if r.Place == state.Ready {
+		r.MoveReady(&sh.ready)
+		return
+	}
 	r.Move(sh.heap(r.Place))
 }
 
@@ -91,7 +95,7 @@ func (sh *shard) heap(p state.Place) *state.Heap {
 func (sh *shard) promote(now int64) {
 	for _, h := range []*state.Heap{&sh.waiting, &sh.leased} {
 		for len(*h) > 0 && (*h)[0].Due <= now {
-			(*h)[0].Move(&sh.ready)
+			(*h)[0].MoveReady(&sh.ready)
 		}
 	}
 }

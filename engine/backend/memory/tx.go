@@ -163,7 +163,7 @@ func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
 		if len(tasks) >= grant.Max {
 			break
 		}
-		if r.Place != state.Ready {
+		if r.Place != state.Ready || !grant.Holds(instanceOf(r).program) {
 			continue // it waits, or has ended or been cancelled since
 		}
 		task, err := t.lease(r, grant)

@@ -28,6 +28,8 @@ type Instance struct {
 	Owner    any  // what the design keeps for the instance
 	Detached bool // it has ended, or left memory
 
+	HeadStart int64 // of its ready runs, in nanoseconds: see backend.HeadStart
+
 	Runs     Table[*Run]
 	Barriers Table[*Barrier]
 	Slots    Table[Value]

@@ -47,53 +47,74 @@ func TestHeap(t *testing.T) {
 	})
 }
 
+// Runs have up to three head starts, and become ready one after another.
 func TestFIFO(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q FIFO
-		var model, runs []*Run
-		pushed := func() *Run {
+		var runs []*Run
+		instances := []*Instance{{}, {HeadStart: 3}, {HeadStart: 10}}[:rapid.IntRange(1, 3).Draw(t, "head starts")]
+		var model [4][]*Run // what was put first, and then by head start
+		pushed := func() (r *Run, line *[]*Run) {
 			if len(runs) > 0 && rapid.Bool().Draw(t, "known") {
-				return rapid.SampledFrom(runs).Draw(t, "run")
+				r = rapid.SampledFrom(runs).Draw(t, "run")
+			} else {
+				r = &Run{Order: uint64(len(runs)), Inst: rapid.SampledFrom(instances).Draw(t, "instance")}
+				runs = append(runs, r)
 			}
-			r := &Run{Order: uint64(len(runs))}
-			runs = append(runs, r)
-			return r
+			r.Place = Ready
+			return r, &model[1+slices.Index(instances, r.Inst)]
 		}
-		for range rapid.IntRange(1, 80).Draw(t, "moves") {
+		// next returns the line of the next run, and drops runs that are not ready any more from the heads of those that it looks at.
+		next := func() (from *[]*Run) {
+			for i := range model {
+				l := &model[i]
+				for len(*l) > 0 && (*l)[0].Place != Ready {
+					*l = (*l)[1:]
+				}
+				if len(*l) > 0 && (from == nil || (*l)[0].Due-(*l)[0].Inst.HeadStart < (*from)[0].Due-(*from)[0].Inst.HeadStart) {
+					if from = l; i == 0 {
+						return from
+					}
+				}
+			}
+			return from
+		}
+		for now := range rapid.Int64Range(1, 80).Draw(t, "moves") {
 			switch rapid.IntRange(0, 5).Draw(t, "move") {
 			case 0, 1:
-				r := pushed()
-				if r.Place = Ready; !r.Queued() {
-					model = append(model, r)
+				r, line := pushed()
+				if !r.Queued() {
+					r.Due = now
+					*line = append(*line, r)
 				}
 				q.Push(r)
 			case 2:
-				r := pushed()
-				if r.Place = Ready; !r.Queued() {
-					model = slices.Insert(model, 0, r)
+				r, _ := pushed()
+				if !r.Queued() {
+					model[0] = slices.Insert(model[0], 0, r)
 				}
 				q.PushFirst(r)
 			case 3:
-				if len(model) > 0 {
-					rapid.SampledFrom(model).Draw(t, "leaves").Place = Waiting
+				if queued := slices.Concat(model[:]...); len(queued) > 0 {
+					rapid.SampledFrom(queued).Draw(t, "leaves").Place = Waiting
 				}
 			default:
-				for len(model) > 0 && model[0].Place != Ready {
-					model = model[1:]
-				}
 				var want *Run
-				if len(model) > 0 {
-					want, model = model[0], model[1:]
+				from := next()
+				if from != nil {
+					want = (*from)[0]
 				}
 				if got := q.Peek(); got != want {
-					t.Fatalf("the oldest is %p; want %p", got, want)
+					t.Fatalf("the next is %p; want %p", got, want)
 				}
+				checkFirst(t, &q, want, slices.Concat(model[:]...))
 				if want != nil {
 					q.Pop()
+					*from = (*from)[1:]
 				}
 			}
 			for _, r := range runs {
-				if r.Queued() != slices.Contains(model, r) {
+				if r.Queued() != slices.Contains(slices.Concat(model[:]...), r) {
 					t.Fatalf("run %d is queued: %t", r.Order, r.Queued())
 				}
 			}
@@ -101,11 +122,26 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
+// checkFirst checks that First has the next run first, and every ready one once.
+func checkFirst(t *rapid.T, q *FIFO, next *Run, queued []*Run) {
+	var got []*Run
+	q.First(len(queued)+1, func(r *Run) { got = append(got, r) })
+	ready := slices.DeleteFunc(queued, func(r *Run) bool { return r.Place != Ready })
+	for _, r := range ready {
+		if !slices.Contains(got, r) {
+			t.Fatalf("run %d is not among the first", r.Order)
+		}
+	}
+	if len(got) != len(ready) || next != nil && got[0] != next {
+		t.Fatalf("the first are %v; want %v, and before all others %v", got, ready, next)
+	}
+}
+
 func TestLongFIFO(t *testing.T) {
 	var q FIFO
 	next := uint64(0)
 	for i := range uint64(5000) {
-		q.Push(&Run{Order: i, RunState: RunState{Place: Ready}})
+		q.Push(&Run{Inst: &Instance{}, Order: i, RunState: RunState{Place: Ready}})
 		if i%5 == 0 {
 			continue
 		}
@@ -115,7 +151,7 @@ func TestLongFIFO(t *testing.T) {
 		q.Pop()
 		next++
 	}
-	if len(q.runs) > 3000 {
-		t.Errorf("the queue has %d places for %d runs", len(q.runs), 5000-next)
+	if len(q.usual.runs) > 3000 {
+		t.Errorf("the queue has %d places for %d runs", len(q.usual.runs), 5000-next)
 	}
 }

@@ -40,7 +40,7 @@ func (s *Store) claim(a *pgsim.Statement, args []any) {
 		return nil
 	})
 	a.Each(func() int { return len(locked) }, func(x *db.Exec, i int) error {
-		return s.ledger.LeaseRow(x, a, locked[i], locked[i].Value, args)
+		return s.ledger.LeaseRow(x, a, locked[i], locked[i].Value, args, false)
 	})
 }
 

@@ -281,7 +281,7 @@ func (p *application) draw(a *pgsim.Statement) {
 			if p.lost(ord) {
 				continue
 			}
-			if p.tokens[i] = p.s.Tokens.Next(); *waits[i] < 0 {
+			if p.tokens[i] = p.s.Tokens.Next(); waits[i] == nil {
 				p.leased = append(p.leased, p.tokens[i])
 			}
 		}
@@ -416,9 +416,9 @@ func (p *application) enqueue(a *pgsim.Statement) {
 		if p.tokens[i] == 0 {
 			return nil
 		}
-		row := queued{Queued: pgsim.Queued{Token: p.tokens[i], Due: s.Now() + *waits[i]*1000, Attempt: 1}, args: *args[i]}
-		if *waits[i] < 0 {
-			row.Due, row.owner = s.Now()+lease*1000, owner
+		row := queued{Queued: pgsim.Queued{Token: p.tokens[i], Due: s.Now() + lease*1000, Attempt: 1}, owner: owner, args: *args[i]}
+		if wait := waits[i]; wait != nil {
+			row.Due, row.owner = s.Now()+*wait*1000, 0
 		}
 		return s.queue.Insert(x, s.Key(ids[i], nodes[i], paths[i]), row)
 	})
@@ -520,7 +520,7 @@ func (p *application) report(x *db.Exec, events []push.Applied) {
 	}
 	ids, nodes, paths, waits := parameter[[][16]byte](p, 41), parameter[[]int32](p, 42), parameter[[]string](p, 43), parameter[[]*int64](p, 45)
 	for i, token := range p.tokens {
-		if token != 0 && *waits[i] < 0 {
+		if token != 0 && waits[i] == nil {
 			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: token, Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 	}

@@ -26,7 +26,7 @@ type instance struct {
 
 func newInstance(id uuid.UUID, program *plan.Program, workflow int32) *instance {
 	inst := &instance{program: program, workflow: workflow}
-	inst.ID, inst.Core, inst.Owner = id, program, inst
+	inst.ID, inst.Core, inst.Owner, inst.HeadStart = id, program, inst, int64(backend.HeadStart(program))
 	return inst
 }
 

@@ -339,3 +339,6 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	}
 	return out, postgres.Explain(rows.Err())
 }
+
+// OrdersByPriority implements backend.Prioritizer.
+func (b *Backend) OrdersByPriority() {}

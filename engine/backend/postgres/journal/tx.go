@@ -99,7 +99,7 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	}
 	var failed error
 	for _, r := range t.Requeued {
-		if r.Place == state.Ready && !r.Inst.Detached && len(tasks) < grant.Max && !r.Queued() && failed == nil && deliverable(r) {
+		if r.Place == state.Ready && !r.Inst.Detached && len(tasks) < grant.Max && grant.Holds(instanceOf(r).program) && !r.Queued() && failed == nil && deliverable(r) {
 			sh.lease(r, t.Now, grant)
 			task, err := t.b.task(r)
 			if err == nil {
@@ -164,12 +164,12 @@ func (sh *shardState) promote(now int64) {
 	}
 }
 
-// claim leases ready node runs, oldest first, up to one whose next delivery is not durable yet.
+// claim leases ready node runs, in the order of the queue, up to one whose next delivery is not durable yet.
 func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, error) {
 	sh.promote(now)
 	var tasks []backend.Task
 	for len(tasks) < grant.Max {
-		r := sh.ready.Peek()
+		r, rank := sh.ready.PeekBefore(now - int64(grant.HeadStart()))
 		if r == nil || !deliverable(r) {
 			break
 		}
@@ -179,6 +179,7 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 		if err != nil {
 			return tasks, err
 		}
+		task.Since = sh.b.wall(rank)
 		tasks = append(tasks, task)
 	}
 	return tasks, nil

@@ -156,10 +156,14 @@ func (a *arrays) addCompletion(e *commitEvent) {
 	d.token.Int8(e.token)
 	if e.plan.Retry == nil {
 		d.wait.Null()
-	} else {
-		a.retries = true
-		d.wait.Int8(e.plan.Retry.After.Microseconds())
+		return
 	}
+	a.retries = true
+	wait := e.plan.Retry.After
+	if wait <= 0 {
+		wait = -backend.HeadStart(e.program)
+	}
+	d.wait.Int8(wait.Microseconds())
 }
 
 func (a *arrays) addSubmission(e *commitEvent) error {
@@ -202,18 +206,20 @@ func (a *arrays) addArrival(e *commitEvent, run graph.Run, required int, hard, s
 	r.soft.Int4(soft)
 }
 
-// atOnce is the wait of a node run leased as it is enqueued.
-const atOnce = -1
-
-// addRun appends a ready node run. args are as EncodeArgs writes them.
-func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64) {
+// addRun appends a node run. args are as EncodeArgs writes them. wait is when it may be claimed, in µs from now; a ready one with a head
+// start might have been long ago. A leased one has none.
+func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64, leased bool) {
 	q := &a.runs
 	q.ord.Int4(e.ord)
 	q.instance.UUID(e.instance)
 	q.node.Int4(int32(run.Node))
 	q.path.Text(string(run.Path))
 	q.args.Bytes(args)
-	q.wait.Int8(wait)
+	if leased {
+		q.wait.Null()
+	} else {
+		q.wait.Int8(wait)
+	}
 }
 
 func (a *arrays) addEnd(e *commitEvent) error {

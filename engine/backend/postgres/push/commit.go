@@ -199,11 +199,11 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 		if err != nil {
 			return err
 		}
-		wait := q.After.Microseconds()
+		wait, leased := q.After.Microseconds(), false
 		switch {
 		case wait > 0:
-		case len(c.result.Tasks)+len(c.leasedRuns) < c.grant.Max:
-			wait = atOnce
+		case len(c.result.Tasks)+len(c.leasedRuns) < c.grant.Max && c.grant.Holds(e.program):
+			leased = true
 			args := json.RawMessage(stored)
 			if pgstore.ByReference(stored) {
 				if args, err = backend.AssembleArgs(q.Args, e.value); err != nil {
@@ -212,9 +212,10 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 			}
 			c.leasedRuns = append(c.leasedRuns, enqueue{e, q, args})
 		default:
+			wait = -backend.HeadStart(e.program).Microseconds()
 			e.leavesReady = true
 		}
-		a.addRun(e, q.Run, stored, wait)
+		a.addRun(e, q.Run, stored, wait, leased)
 	}
 	return nil
 }

@@ -135,3 +135,6 @@ func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 func refusedError(p *plan.Program, key backend.Key, err error) error {
 	return fmt.Errorf("instance %s, %s: %w", key.Instance, p.RunName(key.Run), err)
 }
+
+// OrdersByPriority implements backend.Prioritizer.
+func (b *Backend) OrdersByPriority() {}

@@ -19,7 +19,7 @@
 -- values: $21 ord, $22 instance, $23 variable, $24 path, $25 element, $26 value
 -- elements: $27 ord, $28 instance, $29 node, $30 path, $31 place, $32 value
 -- arrivals: $33 ord, $34 instance, $35 node, $36 path, $37 required, $38 hard, $39 soft
--- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 wait before it is due in µs, or -1: leased at once
+-- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 when it is due, in µs from now; null: leased at once
 -- ends: $46 ord, $47 instance, $48 status, $49 result, $50 failure
 --
 -- Returns one row: the ords not applied; with completions, those of them to retry; with node runs, the tokens of leases, in
@@ -135,8 +135,8 @@ WITH known AS (
     WHERE q.ord <> ALL ((SELECT ords FROM stale)::int[])
 ), queued AS (
     INSERT INTO queue (token, due_at, instance_id, node, attempt, owner, shard, path, args)
-    SELECT f.token, clock_timestamp() + CASE WHEN f.wait < 0 THEN $6::bigint ELSE f.wait END * interval '1 microsecond',
-        f.instance_id, f.node, 1, CASE WHEN f.wait < 0 THEN $5::int END, $1, f.path, f.args
+    SELECT f.token, clock_timestamp() + coalesce(f.wait, $6::bigint) * interval '1 microsecond',
+        f.instance_id, f.node, 1, CASE WHEN f.wait IS NULL THEN $5::int END, $1, f.path, f.args
     FROM fresh f
 --]
 --[ retries
@@ -170,7 +170,7 @@ SELECT g.ords
     , ARRAY(SELECT o.ord FROM offered o WHERE o.ord = ANY (g.ords))
 --]
 --[ runs
-    , ARRAY(SELECT f.token FROM fresh f WHERE f.wait < 0)
+    , ARRAY(SELECT f.token FROM fresh f WHERE f.wait IS NULL)
 --]
 --[ ends
     , ARRAY(SELECT e.ord FROM ended e)
