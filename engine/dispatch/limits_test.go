@@ -33,6 +33,7 @@ type limitWorld struct {
 	store   *memory.Backend
 	engines []*limitEngine
 	history []limit.Attempt
+	done    map[string]int // attempts in it, by action
 	takes   func(action string) time.Duration
 	ended   int
 }
@@ -167,6 +168,7 @@ func (e *limitEngine) end(id dispatch.TaskID) {
 	if a := e.running[id]; a != nil {
 		a.End = e.now
 		e.history = append(e.history, *a)
+		e.done[a.Action]++
 		delete(e.running, id)
 	}
 }
@@ -249,7 +251,7 @@ func (f *flaky) SaveLimits(ctx context.Context, saves []backend.LimitSave) ([]bo
 }
 
 func newLimitWorld(t *testing.T, seed uint64, shards int) *limitWorld {
-	w := &limitWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
+	w := &limitWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), done: map[string]int{}}
 	w.store = memory.New(memory.Options{Shards: shards, Clock: func() time.Time { return w.now }})
 	t.Cleanup(w.store.Close)
 	return w
