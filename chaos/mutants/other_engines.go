@@ -32,11 +32,11 @@ func queueMutants() []mutant {
 		Check: onPush("sweep/finished_concurrently"), Says: "I1: .* handed out again",
 	}, {
 		Name: "river-1258-dispatched-then-crashed", What: "what a commit leased to an engine that dies is never given to another", Invariant: "I9",
-		Edits: []edit{{applySQL, `CASE WHEN f.wait < 0 THEN $6::bigint ELSE`, `CASE WHEN f.wait < 0 THEN 100 * $6::bigint ELSE`}},
+		Edits: []edit{{applySQL, `coalesce(f.wait, $6::bigint)`, `coalesce(f.wait, 100 * $6::bigint)`}},
 		Check: check{Case: "kills.json", Seeds: 3},
 	}, {
 		Name: "river-1318-old-rows-starve-the-sweep", What: "a claim looks at the oldest rows only, which are none that it may take", Invariant: "I9",
-		Edits: []edit{{claimSQL, `WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp()`, `WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp()
+		Edits: []edit{{claimSQL, `AND i.status = 'running' AND q.due_at <= statement_timestamp()`, `AND i.status = 'running' AND q.due_at <= statement_timestamp()
         AND q.due_at <= (SELECT max(o.due_at) FROM (SELECT x.due_at FROM queue x WHERE x.shard = $1 ORDER BY x.due_at LIMIT $2) o)`}},
 		Check: pushTest("TestBacklogOfEndedInstances"), Says: "I9: .* not claimed",
 	}, {

@@ -23,7 +23,9 @@ func TestDeliveriesOutliveOwners(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = briefLease
 	b := w.open()
-	if got := w.launch(b, alone)[0].Deliveries; got != 1 {
+	if tasks := w.launch(b, alone); len(tasks) == 0 { // the shard's brief lease ended before the answer
+		w.counted(b, 1)
+	} else if got := tasks[0].Deliveries; got != 1 {
 		t.Fatalf("it came at its delivery %d; want 1", got)
 	}
 	for n := 2; n < 6; n++ {
