@@ -21,4 +21,4 @@ SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = 
 FROM due
 WHERE q.ctid = due.at
 RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, due.workflow, q.args, q.redeliveries + 1,
-    (extract(epoch FROM due.due_at - clock_timestamp()) * 1000000)::bigint
+    (date_part('epoch', due.due_at - clock_timestamp()) * 1000000)::bigint
