@@ -76,7 +76,7 @@ func faults(t *testing.T, seed uint64, names ...string) (plan []fault.Fault) {
 func TestReferenceKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	c := trial.Case{
-		Command: python(t, filepath.Join(root, mutants.Reference)), Settings: map[string]string{"lease_ms": "1000"}, Workloads: workloads, Seed: 1, QuietMS: 300,
+		Command: python(t, filepath.Join(root, mutants.Reference)), Settings: map[string]string{"lease_ms": "1000"}, Workloads: workloads, Seed: 1, QuietMS: 1000,
 		Faults: faults(t, 1, "process.kill", "wire.commits", "process.stop", "postgres.terminate", "process.pause", "postgres.immediate"),
 	}
 	if depth.Night() {

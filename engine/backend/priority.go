@@ -13,15 +13,16 @@ import (
 const PriorityStep = time.Minute
 
 // HeadStart is how much earlier a program's node runs are handed out than others that became ready at the same time.
-func HeadStart(p *plan.Program) time.Duration { return time.Duration(priorityOf(p)) * PriorityStep }
+func HeadStart(p *plan.Program) time.Duration { return time.Duration(PriorityOf(p)) * PriorityStep }
 
 // HeadStart is how long a node run of priority 0 must have waited for Claim to lease it.
 func (g *Grant) HeadStart() time.Duration { return time.Duration(g.Priority) * PriorityStep }
 
 // Holds reports whether a grant lets a call lease node runs of a program that the call itself made ready.
-func (g *Grant) Holds(p *plan.Program) bool { return priorityOf(p) >= g.Priority }
+func (g *Grant) Holds(p *plan.Program) bool { return PriorityOf(p) >= g.Priority }
 
-func priorityOf(p *plan.Program) int {
+// PriorityOf returns a program's priority; zero without a program.
+func PriorityOf(p *plan.Program) int {
 	if p == nil {
 		return 0
 	}
@@ -41,7 +42,7 @@ var ErrNoPriorities = errors.New("the backend has no priorities; push and journa
 
 // CheckPriority returns ErrNoPriorities if a store, a Backend, does not hand out the program's node runs by its priority.
 func CheckPriority(store any, p *plan.Program) error {
-	if _, ok := store.(Prioritizer); ok || priorityOf(p) == 0 {
+	if _, ok := store.(Prioritizer); ok || PriorityOf(p) == 0 {
 		return nil
 	}
 	return ErrNoPriorities

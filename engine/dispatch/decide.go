@@ -190,7 +190,7 @@ func (m *Machine) needsClaim(s *shard, now time.Time, overdue bool) bool {
 	if s.claiming || !s.claimPause.isOver(now) {
 		return false
 	}
-	return s.pollDue(now) || !overdue && s.more && s.pressing >= m.pressing() && !m.hasEnoughReady()
+	return s.pollDue(now) || !overdue && s.more && s.pressing >= m.pressing && !m.hasEnoughReady()
 }
 
 func (s *shard) pollDue(now time.Time) bool {
@@ -211,7 +211,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	}
 	spread := m.speculativeCapacity(room)
 	if !overdue {
-		if m.pressed == 0 {
+		if m.pressing == 0 {
 			room -= m.reservedCapacity()
 		}
 		spread = min(spread, room)
@@ -232,7 +232,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 		m.claims++
 		m.nextClaim = (at + 1) % m.cfg.Shards
 		grant := m.grant(part)
-		if urgent := m.pressing(); s.pressing < urgent {
+		if urgent := m.pressing; s.pressing < urgent {
 			grant.Priority = urgent
 		}
 		m.send(now, &call{op: OpClaim, shard: s}, Call{Grant: grant})
@@ -315,7 +315,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 		completions[i] = t.completion()
 	}
 	grant := m.grant(m.share(s, len(tasks)))
-	m.keepForUrgent(&grant, slices.ContainsFunc(tasks, func(t *task) bool { return t.priority >= m.pressing() }))
+	m.keepForUrgent(&grant, slices.ContainsFunc(tasks, func(t *task) bool { return t.priority >= m.pressing }))
 	s.committing++
 	m.wrote(len(tasks))
 	m.send(now, &call{op: OpComplete, shard: s, tasks: tasks}, Call{Completions: completions, Grant: grant})
@@ -339,7 +339,7 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 		submissions[i] = sub.sub
 	}
 	grant := m.grant(m.share(s, len(subs)))
-	m.keepForUrgent(&grant, slices.ContainsFunc(subs, func(sub *submission) bool { return priorityOf(sub.sub.Program) >= m.pressing() }))
+	m.keepForUrgent(&grant, slices.ContainsFunc(subs, func(sub *submission) bool { return backend.PriorityOf(sub.sub.Program) >= m.pressing }))
 	s.submitting = true
 	m.wrote(len(subs))
 	m.send(now, &call{op: OpSubmit, shard: s, subs: subs}, Call{Submissions: submissions, Grant: grant})
@@ -474,7 +474,7 @@ func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 		if !s.due.IsZero() && s.due.Before(at) {
 			at = s.due
 		}
-		if s.more && spare && s.pressing >= m.pressing() {
+		if s.more && spare && s.pressing >= m.pressing {
 			at = s.claimPause.until
 		}
 		by(latest(at, s.claimPause.until))

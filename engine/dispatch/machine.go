@@ -68,7 +68,7 @@ type Machine struct {
 	// Rounds start here, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
-	pressed int // shards with urgent work
+	pressing int // the highest of the shards
 
 	sweeping, notifying, notifyDue bool
 	notifyAt                       time.Time // no notification before
@@ -456,7 +456,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		}
 		t := m.tasks.add()
 		t.shard, t.task, t.place, t.gate = s, tasks[i], -1, g
-		t.priority, t.order = priorityOf(tasks[i].Program), tasks[i].Since
+		t.priority, t.order = backend.PriorityOf(tasks[i].Program), tasks[i].Since
 		if t.order.IsZero() {
 			t.order = now.Add(-backend.HeadStart(tasks[i].Program))
 		}

@@ -103,9 +103,11 @@ func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 		}
 	}
 	if ev.Committed.More {
+		highest := s.pressing
 		for _, sub := range c.subs {
-			m.press(s, max(s.pressing, priorityOf(sub.sub.Program)))
+			highest = max(highest, backend.PriorityOf(sub.sub.Program))
 		}
+		m.press(s, highest)
 	}
 	if len(again) > 0 {
 		m.failed(now, c, &s.submitPause, again[0].err)
@@ -217,9 +219,11 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 		}
 	}
 	if ev.Committed.More {
+		highest := s.pressing
 		for _, t := range c.tasks {
-			m.press(s, max(s.pressing, t.priority))
+			highest = max(highest, t.priority)
 		}
+		m.press(s, highest)
 	}
 	if len(again) > 0 {
 		m.failed(now, c, &s.commitPause, err)

@@ -1,36 +1,20 @@
 package dispatch
 
-import (
-	"pulley/engine/backend"
-	"pulley/engine/plan"
-)
-
-func priorityOf(p *plan.Program) int {
-	if p == nil {
-		return 0
-	}
-	return p.Priority()
-}
+import "pulley/engine/backend"
 
 // press notes the priority of the work that is ready in a shard of the store, as far as it is known to be urgent; zero: it is not.
 func (m *Machine) press(s *shard, priority int) {
-	if s.pressing > 0 {
-		m.pressed--
+	was := s.pressing
+	s.pressing = priority
+	switch {
+	case priority >= m.pressing:
+		m.pressing = priority
+	case was == m.pressing: // it may have been the only one
+		m.pressing = 0
+		for i := range m.shards {
+			m.pressing = max(m.pressing, m.shards[i].pressing)
+		}
 	}
-	if s.pressing = priority; priority > 0 {
-		m.pressed++
-	}
-}
-
-// pressing returns the highest priority of work that is ready in the store, as far as it is known.
-func (m *Machine) pressing() (highest int) {
-	if m.pressed == 0 {
-		return 0
-	}
-	for i := range m.shards {
-		highest = max(highest, m.shards[i].pressing)
-	}
-	return highest
 }
 
 // leastOf returns the least priority that a claim brought, if more waits in the store: what is still there is at most as urgent.
@@ -38,20 +22,16 @@ func leastOf(claimed *backend.Committed) int {
 	if !claimed.More || len(claimed.Tasks) == 0 {
 		return 0
 	}
-	least := priorityOf(claimed.Tasks[0].Program)
+	least := backend.PriorityOf(claimed.Tasks[0].Program)
 	for i := range claimed.Tasks {
-		least = min(least, priorityOf(claimed.Tasks[i].Program))
+		least = min(least, backend.PriorityOf(claimed.Tasks[i].Program))
 	}
 	return least
 }
 
 // keepForUrgent keeps what a write makes ready from capacity that urgent work in the store needs, unless it is as urgent.
 func (m *Machine) keepForUrgent(grant *backend.Grant, hasUrgent bool) {
-	if m.pressed == 0 {
-		return
-	}
-	grant.Priority = m.pressing()
-	if !hasUrgent {
+	if grant.Priority = m.pressing; !hasUrgent {
 		grant.Max = 0
 	}
 }
