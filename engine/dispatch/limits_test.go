@@ -34,6 +34,7 @@ type limitWorld struct {
 	engines []*limitEngine
 	history []limit.Attempt
 	done    map[string]int // attempts in it, by action
+	slots   int            // of each engine, which also holds so many ready
 	takes   func(action string) time.Duration
 	ended   int
 }
@@ -98,7 +99,7 @@ const (
 
 func (w *limitWorld) addEngine() *limitEngine {
 	cfg := dispatch.Config{
-		Owner: fmt.Sprint("e", len(w.engines)), Shards: w.store.Shards(), Slots: 32, Prefetch: 32, Batch: 100, BatchBytes: 1 << 20, Committers: 2, Pending: 100, Queue: 100,
+		Owner: fmt.Sprint("e", len(w.engines)), Shards: w.store.Shards(), Slots: w.slots, Prefetch: w.slots, Batch: 100, BatchBytes: 1 << 20, Committers: 2, Pending: 100, Queue: 100,
 		MaxDeliveries: 50, Lease: limitLease, Poll: 50 * time.Millisecond, Sweep: time.Second, LimitTurn: limitTurn, RetryMin: 10 * time.Millisecond, RetryMax: 200 * time.Millisecond,
 	}
 	m, err := dispatch.New(cfg)
@@ -251,7 +252,7 @@ func (f *flaky) SaveLimits(ctx context.Context, saves []backend.LimitSave) ([]bo
 }
 
 func newLimitWorld(t *testing.T, seed uint64, shards int) *limitWorld {
-	w := &limitWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), done: map[string]int{}}
+	w := &limitWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), done: map[string]int{}, slots: 32}
 	w.store = memory.New(memory.Options{Shards: shards, Clock: func() time.Time { return w.now }})
 	t.Cleanup(w.store.Close)
 	return w

@@ -82,6 +82,38 @@ func TestUrgentPasses(t *testing.T) {
 	}
 }
 
+// While urgent work waits, nothing else is started, whatever shard it is in and whatever its instances have begun, but for what an engine
+// starts before it has learned of the urgent work, and in moments in which it waits for an answer.
+func TestUrgentHasTheSlots(t *testing.T) {
+	for _, c := range []struct {
+		shards int
+		takes  time.Duration
+	}{{1, time.Second}, {3, time.Second}, {4, time.Second}, {1, 5 * time.Millisecond}, {16, 5 * time.Millisecond}} {
+		t.Run(fmt.Sprint(c.shards, "/", c.takes), func(t *testing.T) {
+			w := newLimitWorld(t, uint64(c.shards), c.shards)
+			w.slots = 4
+			w.takes = func(string) time.Duration { return time.Duration(50+w.rng.IntN(100)) * c.takes / 100 }
+			w.submit(fmt.Sprintf(stepsProgram, "usual"), 200)
+			w.addEngine()
+			const urgent = 40
+			p := urgentProgram(t, fmt.Sprintf(stepsProgram, "urgent"), 5)
+			began := 0
+			w.after(5*c.takes, func() {
+				began = w.done["usual"]
+				for range urgent {
+					w.submitProgram(p)
+				}
+			})
+			w.runUntil(func() bool { return w.done["urgent"] == 5*urgent })
+			if usual := w.done["usual"] - began; usual > urgent {
+				t.Errorf("%d usual tasks were done while %d urgent ones were", usual, 5*urgent)
+			} else {
+				t.Logf("%d usual tasks were done while %d urgent ones were", usual, 5*urgent)
+			}
+		})
+	}
+}
+
 // More urgent work comes than can be done. What is not urgent is done nevertheless: after all that was ready when it came, and what came
 // within the time that the others' priority is worth.
 func TestWaitingMakesUrgent(t *testing.T) {
