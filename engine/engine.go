@@ -40,7 +40,9 @@ type Engine struct {
 	drains   chan time.Time
 	tickets  atomic.Uint64
 
-	unbounded atomic.Bool // the last turn with limits found none of instances
+	idle      atomic.Bool  // the machine is, after its last step
+	unlooked  atomic.Int32 // goroutines of repeat that have not finished a turn
+	unbounded atomic.Bool  // the last turn with limits found none of instances
 	programs  programCache
 
 	work          context.Context // for actions and calls: Start's values, without an end
@@ -106,13 +108,13 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.running.Go(e.pollWaits)
 	e.scheduling, e.endScheduling = context.WithCancel(e.background)
 	if e.cfg.Schedules {
-		e.running.Go(e.runSchedules)
+		e.repeat(e.scheduleTurns())
 	}
 	if e.cfg.Retention > 0 {
-		e.running.Go(e.runRetention)
+		e.repeat(e.retentionTurns())
 	}
 	if e.cfg.Signals {
-		e.running.Go(e.runSignals)
+		e.repeat(e.signalTurns())
 	}
 	go e.run(ctx)
 	return nil
@@ -179,6 +181,10 @@ func (e *Engine) drain(until time.Time) {
 	case <-e.background.Done():
 	}
 }
+
+// Idle reports that the engine has looked for work everywhere, found none, and has nothing left to store. It does not count actions that
+// run or wait for permits, nor what becomes due later. It is false before the first looks are answered.
+func (e *Engine) Idle() bool { return e.idle.Load() && e.unlooked.Load() == 0 }
 
 // Done is closed when the engine has stopped and none of its goroutines runs.
 func (e *Engine) Done() <-chan struct{} { return e.done }

@@ -82,6 +82,7 @@ func (l *loop) run() {
 		for _, c := range l.machine.Step(now, l.batch...) {
 			l.do(c)
 		}
+		l.idle.Store(l.machine.Idle())
 		if l.stopped {
 			return
 		}
@@ -215,7 +216,7 @@ func (l *loop) answer(c dispatch.Answer) {
 	}
 	delete(l.pending, c.Ticket)
 	if c.Err == nil && c.Outcome.Answer == backend.Applied {
-		l.waits.submitted(sub.sub.ID)
+		l.waits.submitted(sub.sub.ID, l.cfg.now())
 		if l.cfg.Observer.Submitted != nil {
 			l.cfg.Observer.Submitted(sub.sub.ID, l.cfg.now())
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,9 +22,10 @@ import (
 
 const threeSteps = "fn main(input: [], output: [x]):\n    a = @%[1]s()\n    b = @%[1]s(after=a)\n    x = @%[1]s(after=b)\n"
 
-// Urgent instances pass hundreds that wait, at each of their steps, on two engines; others that come after them do not.
+// Urgent instances of three steps pass hundreds that wait, and others of three steps that came before them, on two engines. How long
+// each step takes does not matter: the others end only after all that waited before them has started.
 func TestUrgentInstancesPass(t *testing.T) {
-	const usual, few = 120, 5
+	const waiting, few = 360, 5
 	on(t, limitedDesigns(), func(s *site) {
 		var started atomic.Int64
 		work := s.with("usual", func(ctx context.Context, _ worker.Call) (any, error) {
@@ -32,10 +35,17 @@ func TestUrgentInstancesPass(t *testing.T) {
 		if err := work.Register("few", func(ctx context.Context, _ worker.Call) (any, error) { return 1, pause.For(ctx, 20*time.Millisecond) }); err != nil {
 			s.Fatal(err)
 		}
-		engines := []*engine.Engine{s.host(s.open(), engine.Config{Workers: work, Slots: 2}), s.host(s.open(), engine.Config{Workers: work, Slots: 2})}
-		submit := func(action string, n, priority int) (ids []uuid.UUID) {
+		var mu sync.Mutex
+		var ended []uuid.UUID // in order
+		cfg := engine.Config{Workers: work, Slots: 2, Observer: engine.Observer{Ended: func(inst backend.Instance, _ time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, inst.ID)
+		}}}
+		engines := []*engine.Engine{s.host(s.open(), cfg), s.host(s.open(), cfg)}
+		submit := func(text string, n, priority int) (ids []uuid.UUID) {
 			reqs := make([]engine.SubmitRequest, n)
-			p := program(s.T, fmt.Sprintf(threeSteps, action), ir.Limits{})
+			p := program(s.T, text, ir.Limits{})
 			for i := range reqs {
 				reqs[i] = engine.SubmitRequest{Program: p, Priority: priority}
 			}
@@ -53,21 +63,26 @@ func TestUrgentInstancesPass(t *testing.T) {
 			}
 			return started.Load()
 		}
-		all := submit("usual", usual, 0)
-		before := started.Load()
-		urgent := submit("few", few, 7)
-		late := submit("few", few, 0)
-		first := await(urgent) - before
-		last := await(late) - before
+		all := submit("fn main(input: [], output: [x]):\n    x = @usual()\n", waiting, 0)
+		others := submit(fmt.Sprintf(threeSteps, "few"), few, 0)
+		urgent := submit(fmt.Sprintf(threeSteps, "few"), few, 7)
+		first := await(urgent)
+		last := await(others)
 		await(all)
 		for _, e := range engines {
 			s.stop(e)
 		}
-		s.Logf("%d of %d usual tasks started before %d urgent instances had ended, and %d before others had that came later", first, 3*usual, few, last)
-		if 4*first > 3*last || started.Load() < 3*usual {
-			s.Errorf("the urgent instances did not pass the others: %d of %d usual tasks started before they had ended", first, 3*usual)
+		s.Logf("%d of %d tasks had started before %d urgent instances had ended, and %d before those that came before them had", first, waiting, few, last)
+		passed := slices.MaxFunc(urgent, byPlace(ended))
+		if i, k := slices.Index(ended, passed), slices.Index(ended, slices.MinFunc(others, byPlace(ended))); i < 0 || k < i {
+			s.Errorf("the urgent instances did not pass the others: the last of them ended in place %d, the first of the others in place %d", i, k)
 		}
 	})
+}
+
+// byPlace compares by the places in a list.
+func byPlace(list []uuid.UUID) func(a, b uuid.UUID) int {
+	return func(a, b uuid.UUID) int { return slices.Index(list, a) - slices.Index(list, b) }
 }
 
 // Stores without priorities refuse them, and so does a priority that there is not.

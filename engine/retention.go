@@ -17,18 +17,18 @@ const (
 	purgeRestMost  = time.Hour
 )
 
-// runRetention deletes instances that ended longer ago than the retention, until the engine drains.
-func (e *Engine) runRetention() {
+// retentionTurns delete instances that ended longer ago than the retention.
+func (e *Engine) retentionTurns() turns {
 	rest := min(max(e.cfg.Retention/purgeRestPart, purgeRestLeast), purgeRestMost)
 	walk := e.newPurge()
-	e.repeat("deleting old instances", func() (time.Duration, error) {
+	return turns{what: "deleting old instances", take: func() (time.Duration, error) {
 		more, err := e.purge(walk)
 		if more || err != nil {
 			return purgePause, err
 		}
 		walk = e.newPurge()
 		return rest, nil
-	})
+	}}
 }
 
 func (e *Engine) newPurge() *backend.PurgeWalk {

@@ -21,31 +21,50 @@ const (
 	firingRetry     = time.Second
 )
 
-// runSchedules takes turns with due schedules until the engine drains; a turn that has begun is finished.
-func (e *Engine) runSchedules() {
+// scheduleTurns handle due schedules.
+func (e *Engine) scheduleTurns() turns {
 	cfg := turn.Config{
 		Store: e.cfg.Backend.(backend.Scheduler), Instances: scheduled{e}, Schedules: schedulesAtOnce, Ticks: ticksAtOnce, Lease: e.cfg.Lease, RetryPause: firingRetry,
 	}
-	e.repeat("schedules", func() (time.Duration, error) {
+	return turns{what: "schedules", take: func() (time.Duration, error) {
 		one, begun := turn.New(cfg), time.Now()
 		err := e.takeTurn(one)
 		return one.Pause(e.cfg.SchedulePoll) - time.Since(begun), err
-	})
+	}}
 }
 
-// repeat takes turns until the engine drains. A turn returns how long there is nothing to do; after one that fails, the pauses grow.
-func (e *Engine) repeat(what string, turn func() (rest time.Duration, err error)) {
-	retry := e.cfg.RetryMin
+// turns are taken one after another. After one that fails, the rests grow.
+type turns struct {
+	what  string
+	take  func() (rest time.Duration, err error) // after the rest, 0 or more, the next turn is taken
+	await func()                                 // what follows a rest; nil: nothing
+}
+
+// repeat begins a goroutine that takes turns until the engine drains; a turn that has begun is finished.
+func (e *Engine) repeat(t turns) {
+	e.unlooked.Add(1)
+	e.running.Go(func() { e.takeTurns(t) })
+}
+
+func (e *Engine) takeTurns(t turns) {
+	retry, looked := e.cfg.RetryMin, false
 	for e.scheduling.Err() == nil {
-		rest, err := turn()
+		rest, err := t.take()
 		if err == nil {
 			retry = e.cfg.RetryMin
+			if !looked {
+				looked = true
+				e.unlooked.Add(-1)
+			}
 		} else {
-			e.cfg.Observer.problem(fmt.Errorf("%s, tried again in %v: %w", what, retry, inOneLine{err}))
+			e.cfg.Observer.problem(fmt.Errorf("%s, tried again in %v: %w", t.what, retry, inOneLine{err}))
 			rest, retry = retry, min(2*retry, e.cfg.RetryMax)
 		}
 		if rest > 0 {
 			e.restUntilDrain(rest)
+		}
+		if rest > 0 && err == nil && t.await != nil {
+			t.await()
 		}
 	}
 }

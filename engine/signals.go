@@ -77,20 +77,19 @@ func (e *Engine) waitSignal(ctx context.Context, t backend.Task) (json.RawMessag
 	}
 }
 
-// runSignals takes turns with waits for signals until the engine drains.
-func (e *Engine) runSignals() {
+// signalTurns handle waits for signals.
+func (e *Engine) signalTurns() turns {
 	keeper := e.keeper()
-	e.repeat("signals", func() (time.Duration, error) {
+	return turns{what: "signals", await: e.awaitSignal, take: func() (time.Duration, error) {
 		woken, more, err := e.takeSignalTurn(keeper)
 		if woken {
 			signalOnce(e.notified)
 		}
-		if !more && err == nil {
-			e.restUntilDrain(signalPause)
-			e.awaitSignal()
+		if more {
+			return 0, err
 		}
-		return 0, err
-	})
+		return signalPause, err
+	}}
 }
 
 func (e *Engine) takeSignalTurn(keeper *signal.Keeper) (woken, more bool, err error) {

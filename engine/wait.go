@@ -17,7 +17,7 @@ import (
 var ErrUnknownInstance = signal.ErrUnknownInstance
 
 // Pauses between lookups for Wait. An instance submitted here most likely ends here, which needs no lookup, so its first lookup
-// comes late.
+// comes waitPollMine after its submission, or at once if that has passed: it may have ended elsewhere by then.
 const (
 	waitPollFirst = 10 * time.Millisecond
 	waitPollMine  = 500 * time.Millisecond
@@ -61,7 +61,7 @@ type waits struct {
 	mu      sync.Mutex
 	ids     map[uuid.UUID]*waiting
 	lookups lookupQueue // all of ids, and some abandoned ones
-	mine    map[uuid.UUID]struct{}
+	mine    map[uuid.UUID]time.Time // when they were submitted
 	recent  map[uuid.UUID]backend.Instance
 	order   []uuid.UUID // recent's ids, oldest first
 	bytes   int         // in recent's results
@@ -104,17 +104,17 @@ type ended struct {
 
 func newWaits() *waits {
 	return &waits{
-		ids: map[uuid.UUID]*waiting{}, mine: map[uuid.UUID]struct{}{}, recent: map[uuid.UUID]backend.Instance{},
+		ids: map[uuid.UUID]*waiting{}, mine: map[uuid.UUID]time.Time{}, recent: map[uuid.UUID]backend.Instance{},
 		change: make(chan struct{}, 1),
 	}
 }
 
 // submitted remembers a new instance, unless it has ended.
-func (w *waits) submitted(id uuid.UUID) {
+func (w *waits) submitted(id uuid.UUID, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, over := w.recent[id]; !over && len(w.mine) < mineMax {
-		w.mine[id] = struct{}{}
+		w.mine[id] = now
 	}
 }
 
@@ -130,8 +130,8 @@ func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 	all, ok := w.ids[id]
 	if !ok {
 		all = &waiting{id: id, at: now, pause: waitPollFirst}
-		if _, mine := w.mine[id]; mine {
-			all.at, all.pause = now.Add(waitPollMine), waitPollMine
+		if since, mine := w.mine[id]; mine {
+			all.at, all.pause = now.Add(max(0, waitPollMine-now.Sub(since))), waitPollMine
 		}
 		w.ids[id] = all
 		heap.Push(&w.lookups, all)

@@ -69,7 +69,7 @@ func ofOthersToo(f claim.Figure) bool {
 
 func measured(c claim.Claim) bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f claim.Figure) bool {
-		return f.Verdict == claim.Unmeasured && !ofOthersToo(f)
+		return f.Verdict == claim.Unmeasured && !ofOthersToo(f) && f.Note != claims.NoExponent
 	})
 }
 

@@ -15,3 +15,6 @@ func Countdown(all, finished time.Duration) func(took time.Duration) string {
 }
 
 var PeerFigures = peerFigures
+
+// NoExponent is the note of a figure whose costs do not grow.
+const NoExponent = noExponent

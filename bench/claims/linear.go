@@ -191,6 +191,9 @@ func slope(found *bench.Comparison, backend string, sizes []int, what string, co
 	return exponents(f, series(found, backend, sizes, cost), exponent, invalid(found))
 }
 
+// noExponent is why a figure of noisy costs is missing.
+const noExponent = "in each repetition, a larger size cost no more than a smaller one, so that what is added has no exponent; measure for longer, or with less other load"
+
 func exponents(f claim.Figure, all [][]point, of func([]point) (float64, bool), why string) claim.Figure {
 	var values []float64
 	for _, points := range all {
@@ -198,8 +201,11 @@ func exponents(f claim.Figure, all [][]point, of func([]point) (float64, bool), 
 			values = append(values, v)
 		}
 	}
-	if len(values) == 0 {
+	switch {
+	case len(all) == 0:
 		return f.Missing("no repetition has valid runs of all sizes: " + why)
+	case len(values) == 0:
+		return f.Missing(noExponent)
 	}
 	return f.Measure(values)
 }

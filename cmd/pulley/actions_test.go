@@ -169,13 +169,18 @@ func TestIdleWork(t *testing.T) {
 		<-action.begun
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if w.awaitEnd(ctx, time.Minute) {
+		always := func() bool { return true }
+		if w.awaitEnd(ctx, time.Minute, always) {
 			t.Error("work is idle while an action is at work")
 		}
 		close(action.proceed)
 		synctest.Wait()
-		if !w.awaitEnd(t.Context(), time.Minute) {
+		if !w.awaitEnd(t.Context(), time.Minute, always) {
 			t.Error("work is not idle once nothing is at work")
+		}
+		looked := time.Now().Add(5 * time.Minute)
+		if !w.awaitEnd(t.Context(), time.Minute, func() bool { return time.Now().After(looked) }) || time.Since(looked) < time.Minute {
+			t.Error("work is idle before the engine has found nothing for a minute")
 		}
 		if got := w.sum(); got != "1 attempt done, 1 of them failed; 0 instances ended" {
 			t.Errorf("it sums up %q", got)

@@ -21,6 +21,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/engine/worker/pool"
+	"pulley/internal/pause"
 	"pulley/internal/plural"
 	"pulley/python"
 )
@@ -184,7 +185,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	}
 	c.Say("pulley: working on schema %s of %s, with %s at once", r.Schema, server.Describe(), plural.Of(r.Workers, "action"))
 	notifyManager(c, daemon.SdNotifyReady)
-	idle := watch.awaitEnd(ctx, r.IdleExit)
+	idle := watch.awaitEnd(ctx, r.IdleExit, e.Idle)
 	notifyManager(c, daemon.SdNotifyStopping)
 	stopping, cancelStop := context.WithTimeout(context.Background(), r.Drain+stopTimeout)
 	defer cancelStop()
@@ -281,30 +282,35 @@ func (w *workWatch) problem(err error) {
 	}
 }
 
-// awaitEnd waits until nothing was done for the idle time, and reports whether that ended it. With idle 0, only ctx ends it.
-func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
+// awaitEnd waits until nothing was done for the idle time by an engine that finds nothing to do, and reports whether that ended it.
+// With idle 0, only ctx ends it.
+func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration, findsNothing func() bool) bool {
 	if idle == 0 {
 		<-ctx.Done()
 		return false
 	}
 	for {
-		w.mu.Lock()
-		left := idle - time.Since(w.latest)
-		if w.running > 0 {
-			left = idle
-		}
-		w.mu.Unlock()
+		left := w.idleLeft(idle, findsNothing())
 		if left <= 0 {
 			return true
 		}
-		timer := time.NewTimer(left)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause.For(ctx, min(left, idleLook)) != nil {
 			return false
 		}
 	}
+}
+
+// idleLook is the pause between two looks at an engine that may be idle.
+const idleLook = 20 * time.Millisecond
+
+// idleLeft returns how long nothing may still be done until work ends.
+func (w *workWatch) idleLeft(idle time.Duration, findsNothing bool) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running > 0 || !findsNothing {
+		w.latest = time.Now()
+	}
+	return idle - time.Since(w.latest)
 }
 
 func (w *workWatch) sum() string {

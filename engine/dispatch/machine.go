@@ -101,6 +101,7 @@ type shard struct {
 	more          bool      // work may be ready
 	wake          bool      // work may be ready, and others were not notified yet
 	claimAnswered bool      // more is certain: a claim was answered
+	empty         bool      // the last answer of a claim brought nothing, and no write has brought anything since
 	backlog       bool      // the last reply reported more
 	pressing      int       // the priority of urgent work that may be ready in the store
 	due           time.Time // when a task becomes due; zero: unknown
@@ -237,6 +238,20 @@ func (m *Machine) SubmitCapacity() int {
 		return 0
 	}
 	return m.cfg.Queue - len(m.subs)
+}
+
+// Idle reports that the last answer to a claim of every shard brought nothing, and that no completion or submission is to be written or
+// answered. Tasks may run, or wait for permits or for their time.
+func (m *Machine) Idle() bool {
+	if m.writes > 0 || len(m.subs) > 0 {
+		return false
+	}
+	for i := range m.shards {
+		if s := &m.shards[i]; !s.empty || s.offered.len() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // begin spreads the shards' timers over their period.

@@ -167,6 +167,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		s.claimPause.reset()
 	}
 	s.more, s.backlog = s.more || ev.Committed.More, ev.Committed.More
+	s.empty = !ev.Committed.More && len(ev.Committed.Tasks) == 0
 	m.press(s, leastOf(&ev.Committed))
 	m.merge(s, ev.Committed)
 	m.adopt(now, ev.Committed.Tasks)
@@ -177,6 +178,7 @@ func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	if done.More {
 		s.more, s.wake, s.backlog = true, true, true
 	}
+	s.empty = s.empty && !done.More && len(done.Tasks) == 0
 	m.merge(s, done)
 	m.adopt(now, done.Tasks)
 	m.end(done.Ended)

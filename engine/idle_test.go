@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/internal/pause"
+)
+
+// tardy answers claims and completions late, and applies them before or after it waits.
+type tardy struct {
+	*memory.Backend
+	before, after time.Duration
+}
+
+func (b tardy) late(ctx context.Context, call func() (backend.Committed, error)) (backend.Committed, error) {
+	if err := pause.For(ctx, b.before); err != nil {
+		return backend.Committed{}, err
+	}
+	done, err := call()
+	if err != nil {
+		return done, err
+	}
+	return done, pause.For(ctx, b.after)
+}
+
+func (b tardy) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
+	return b.late(ctx, func() (backend.Committed, error) { return b.Backend.Claim(ctx, shard, grant) })
+}
+
+func (b tardy) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	return b.late(ctx, func() (backend.Committed, error) { return b.Backend.Complete(ctx, shard, done, grant) })
+}
+
+// An engine is not idle before a store, however slow, has said that there is nothing, nor while the store has work.
+func TestIdle(t *testing.T) {
+	const look = 10 * time.Millisecond
+	for _, shards := range []int{1, 5} {
+		for _, times := range [][2]time.Duration{{0, 0}, {3 * time.Second, 0}, {0, 3 * time.Second}} {
+			synctest.Test(t, func(t *testing.T) {
+				store := tardy{memoryBackend(t, shards), times[0], times[1]}
+				id := uuid.New()
+				subs := []backend.Submission{{ID: id, Program: chain(t, 4), Input: []byte(`{"x": 1}`)}}
+				if _, err := store.Submit(t.Context(), subs, backend.Grant{Owner: "other"}); err != nil {
+					t.Fatal(err)
+				}
+				e := start(t, Config{Backend: store, Slots: 100})
+				ended := func() bool {
+					found, err := store.Lookup(t.Context(), []uuid.UUID{id})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return found[0].Status == backend.Completed
+				}
+				for !ended() {
+					if e.Idle() && !ended() {
+						t.Fatalf("%v: it is idle while there is work", times)
+					}
+					if err := pause.For(t.Context(), look); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for begun := time.Now(); !e.Idle(); {
+					if time.Since(begun) > time.Minute {
+						t.Fatalf("%v: it is not idle a minute after the end of work", times)
+					}
+					if err := pause.For(t.Context(), look); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
