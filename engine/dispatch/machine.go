@@ -101,7 +101,7 @@ type shard struct {
 	more          bool      // work may be ready
 	wake          bool      // work may be ready, and others were not notified yet
 	claimAnswered bool      // more is certain: a claim was answered
-	empty         bool      // the last answer of a claim brought nothing, and no write has brought anything since
+	empty         bool      // the last answer to a claim brought nothing, and nothing was written since
 	backlog       bool      // the last reply reported more
 	pressing      int       // the priority of urgent work that may be ready in the store
 	due           time.Time // when a task becomes due; zero: unknown
@@ -240,8 +240,8 @@ func (m *Machine) SubmitCapacity() int {
 	return m.cfg.Queue - len(m.subs)
 }
 
-// Idle reports that the last answer to a claim of every shard brought nothing, and that no completion or submission is to be written or
-// answered. Tasks may run, or wait for permits or for their time.
+// Idle reports that of every shard, the last answer to a claim brought nothing, and that nothing was written since or is to be written.
+// Tasks may run, or wait for permits or for their time.
 func (m *Machine) Idle() bool {
 	if m.writes > 0 || len(m.subs) > 0 {
 		return false

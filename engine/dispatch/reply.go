@@ -178,7 +178,7 @@ func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	if done.More {
 		s.more, s.wake, s.backlog = true, true, true
 	}
-	s.empty = s.empty && !done.More && len(done.Tasks) == 0
+	s.empty = false
 	m.merge(s, done)
 	m.adopt(now, done.Tasks)
 	m.end(done.Ended)

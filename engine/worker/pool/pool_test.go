@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,6 +99,7 @@ func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 
 func start(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	t.Helper()
+	c.Silence = cmp.Or(c.Silence, time.Hour) // on a busy machine, a live worker may be silent for seconds
 	made, n := open(t, c, p)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
