@@ -26,7 +26,7 @@ import (
 )
 
 // within bounds each wait: what has not happened by then will not.
-const within = 30 * time.Second
+const within = 5 * time.Minute
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 

@@ -16,8 +16,8 @@ const nothing = 800 * time.Millisecond
 // mutant's description says has come of it; planted: it will.
 var faults = map[string]func(r *run, planted bool) bool{
 	"done-before-executed": func(r *run, planted bool) bool {
-		r.workloads[0].Tasks[0].MS = 20_000
-		r.settings = map[string]string{"lease_ms": "20000"} // so that only a has the task
+		r.workloads[0].Tasks[0].MS = 600_000
+		r.settings = map[string]string{"lease_ms": "600000"} // so that only a has the task
 		a, b := r.start(true, 1), r.start(false, 0)
 		a.submit(protocol.Instance{ID: "1", Workload: "slow"})
 		a.await("started", isKind(protocol.KindStarted))
@@ -27,7 +27,7 @@ var faults = map[string]func(r *run, planted bool) bool{
 		return early && r.count(protocol.KindFinished, "1", "a") == 0
 	},
 	"no-reclaim": func(r *run, planted bool) bool {
-		r.workloads[0].Tasks[0].MS = 20_000
+		r.workloads[0].Tasks[0].MS = 600_000
 		a := r.start(true, 1)
 		a.submit(protocol.Instance{ID: "1", Workload: "slow"})
 		a.await("started", isKind(protocol.KindStarted))
@@ -36,7 +36,7 @@ var faults = map[string]func(r *run, planted bool) bool{
 	},
 	"two-transactions": func(r *run, planted bool) bool {
 		r.workloads[0].Tasks[0].MS = 1000
-		r.settings = map[string]string{"lease_ms": "60000"} // so that nothing is sent while the task works
+		r.settings = map[string]string{"lease_ms": "600000"} // so that nothing is sent while the task works
 		a := r.start(true, 1)
 		a.submit(protocol.Instance{ID: "1", Workload: "slow"})
 		a.await("started", isKind(protocol.KindStarted))

@@ -28,7 +28,7 @@ import (
 )
 
 // within bounds every wait, with a large margin.
-const within = time.Minute
+const within = 5 * time.Minute
 
 type notes struct {
 	mu             sync.Mutex

@@ -44,7 +44,7 @@ read line
 echo all
 while :; do sleep 600; done`
 
-const within = time.Minute
+const within = 5 * time.Minute
 
 func beKilled() error {
 	k, err := procgroup.New()

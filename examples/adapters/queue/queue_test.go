@@ -21,7 +21,7 @@ import (
 )
 
 // within bounds each wait.
-const within = time.Minute
+const within = 5 * time.Minute
 
 // process is an adapter in this process, and pulley's side of it.
 type process struct {
