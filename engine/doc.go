@@ -79,7 +79,8 @@
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/signal
 //	engine/metrics             | counts what an engine does, for Prometheus                     | engine
-//	engine/spans               | records what engines do, as spans of OpenTelemetry              | engine, internal/clip
+//	engine/metrics/export      | sends those numbers to a collector of OpenTelemetry             | engine/metrics, internal/telemetry
+//	engine/spans               | records what engines do, as spans of OpenTelemetry              | engine, internal/clip, internal/telemetry
 //	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker, internal/plural
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -185,6 +186,7 @@
 //	internal/schedulestore     | schedules on Postgres, shared by the designs                    | internal/pgstore
 //	internal/referencetest     | programs and actions for tests of results                      | engine/reference
 //	internal/signalstore       | signals on Postgres, shared by the designs                      | internal/pgstore
+//	internal/telemetry         | describes an engine to OpenTelemetry                            | –
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //

@@ -54,7 +54,7 @@ func TestChildLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	runInChild(t, engine.Config{
-		Backend: store, Workers: actions, Lease: limitedLease, Limits: true, MaxDeliveries: 100,
+		Backend: store, Workers: actions, Lease: limitedLease, Limits: true, MaxDeliveries: 10_000,
 	})
 }
 

@@ -208,7 +208,7 @@ func TestChildSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	runInChild(t, engine.Config{
-		Backend: store, Workers: builtins, Lease: time.Second, Signals: true, MaxDeliveries: 100, Slots: 8,
+		Backend: store, Workers: builtins, Lease: time.Second, Signals: true, MaxDeliveries: 10_000, Slots: 8,
 	})
 }
 

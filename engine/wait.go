@@ -60,7 +60,7 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 type waits struct {
 	mu      sync.Mutex
 	ids     map[uuid.UUID]*waiting
-	lookups lookupQueue // all of ids, and some abandoned ones
+	lookups lookupQueue             // all of ids, and some abandoned ones
 	mine    map[uuid.UUID]time.Time // when they were submitted
 	recent  map[uuid.UUID]backend.Instance
 	order   []uuid.UUID // recent's ids, oldest first

@@ -22,8 +22,8 @@ type spanFlags struct {
 	SpansPart float64 `default:"1" placeholder:"PART" help:"The part of the instances that have spans, such as 0.1; it should be the same for all engines. Default: 1."`
 }
 
-// spansClose bounds how long the last spans are sent.
-const spansClose = 10 * time.Second
+// telemetryClose bounds how long the last spans, and the last metrics, are sent.
+const telemetryClose = 10 * time.Second
 
 func (f *spanFlags) check() error {
 	if !(f.SpansPart > 0 && f.SpansPart <= 1) {
@@ -35,15 +35,23 @@ func (f *spanFlags) check() error {
 		}
 		return nil
 	}
-	u, err := url.Parse(f.Spans)
+	return checkCollector("--spans", f.Spans)
+}
+
+// checkCollector refuses what is not the address of a collector of OpenTelemetry.
+func checkCollector(flag, address string) error {
+	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("--spans: write the address of a collector, as in http://127.0.0.1:4318")
+		return fmt.Errorf("%s: write the address of a collector, as in http://127.0.0.1:4318", flag)
 	case u.User != nil:
-		return errors.New("--spans: put what the collector demands of its callers into the environment, as OTEL_EXPORTER_OTLP_HEADERS, not into the address")
+		return fmt.Errorf("%s: put what the collector demands of its callers into the environment, as OTEL_EXPORTER_OTLP_HEADERS, not into the address", flag)
 	}
 	return nil
 }
+
+// pathOf returns where a collector takes spans or metrics.
+func pathOf(collector, what string) string { return strings.TrimSuffix(collector, "/") + "/v1/" + what }
 
 // startRecorder returns a recorder, or nil without --spans. OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_HEADERS, hold for what no
 // flag says.
@@ -51,8 +59,8 @@ func (f *spanFlags) startRecorder(ctx context.Context, c *console.Console, engin
 	if f.Spans == "" {
 		return nil, nil
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Say("pulley: spans: %v", err) }))
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimSuffix(f.Spans, "/")+"/v1/traces"), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	reportTelemetry(c)
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(pathOf(f.Spans, "traces")), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 	if err != nil {
 		return nil, fmt.Errorf("--spans %s: %w", f.Spans, err)
 	}
@@ -62,9 +70,14 @@ func (f *spanFlags) startRecorder(ctx context.Context, c *console.Console, engin
 	})
 }
 
+// reportTelemetry says what OpenTelemetry's own code has to report.
+func reportTelemetry(c *console.Console) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Say("pulley: OpenTelemetry: %v", err) }))
+}
+
 // closeSpans sends the spans that wait.
 func closeSpans(c *console.Console, r *spans.Recorder) {
-	ctx, cancel := context.WithTimeout(context.Background(), spansClose)
+	ctx, cancel := context.WithTimeout(context.Background(), telemetryClose)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {
 		c.Say("pulley: %v", err)

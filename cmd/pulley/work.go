@@ -37,7 +37,7 @@ type workCmd struct {
 	Drain     time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
 	Retention console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
 	Schedules bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
-	Metrics   string        `placeholder:"HOST:PORT" help:"Serve numbers for Prometheus at /metrics of this address, such as 127.0.0.1:9187. Default: serve none."`
+	metricsFlags
 	spanFlags
 	FailUnknown bool `help:"Let attempts of actions that this process does not have fail as UnknownAction. Default: they are left to others that have them."`
 	Verbose     bool `short:"v" help:"Tell on standard error what actions write there."`
@@ -104,6 +104,8 @@ func (r *workCmd) check() (designs.Spec, error) {
 		return spec, errDeliveries(r.MaxDeliveries)
 	case r.spanFlags.check() != nil:
 		return spec, r.spanFlags.check()
+	case r.metricsFlags.check() != nil:
+		return spec, r.metricsFlags.check()
 	case r.IdleExit < 0:
 		return spec, fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
 	case r.Retention != 0 && r.Retention.Duration() < time.Minute:
@@ -155,15 +157,13 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		drain = -1
 	}
 	numbers := metrics.New()
-	if r.Metrics != "" {
-		closeMetrics, err := serveMetrics(ctx, c, r.Metrics, numbers)
-		if err != nil {
-			return err
-		}
-		defer closeMetrics()
-	}
 	workers, observer := numbers.Workers(watch.around(own.registry)), numbers.Observer(watch.observer())
 	owner := engine.OwnerOfProcess()
+	endMetrics, err := r.metricsFlags.start(ctx, c, owner, numbers)
+	if err != nil {
+		return err
+	}
+	defer endMetrics()
 	recorder, err := r.startRecorder(ctx, c, owner, store)
 	if err != nil {
 		return err

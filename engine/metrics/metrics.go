@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -154,6 +155,11 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m.Write(w)
+}
+
+// Write writes all numbers in Prometheus' text format.
+func (m *Metrics) Write(w io.Writer) {
 	m.set.WritePrometheus(w)
 	vm.WriteProcessMetrics(w)
 }

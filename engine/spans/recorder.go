@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -21,6 +20,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/internal/clip"
+	"pulley/internal/telemetry"
 )
 
 // Config configures a Recorder. Exporter must be set.
@@ -84,13 +84,9 @@ func New(cfg Config) (*Recorder, error) {
 	if cfg.Problem == nil {
 		cfg.Problem = func(error) {}
 	}
-	about := []attribute.KeyValue{attribute.String("service.name", "pulley")}
-	if cfg.Engine != "" {
-		about = append(about, attribute.String("service.instance.id", cfg.Engine))
-	}
-	res, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(about...), resource.WithFromEnv())
+	res, err := telemetry.Resource(cfg.Engine)
 	if err != nil {
-		return nil, fmt.Errorf("spans: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, fmt.Errorf("spans: %w", err)
 	}
 	r := &Recorder{cfg: cfg, queue: newQueue(cfg.Exporter, cfg.Problem), lookups: make(chan ending, lookupsMost), closing: make(chan struct{}), looked: make(chan struct{})}
 	r.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.queue), sdktrace.WithIDGenerator(givenIDs{}), sdktrace.WithSampler(sampler{cfg.Part}), sdktrace.WithResource(res))
