@@ -35,7 +35,7 @@ type Config struct {
 
 	Engine string // the engine's name, as service.instance.id; empty: none
 
-	// Problem is told that a sending failed, from a goroutine of the Sender's. What a counter missed comes with the next one. Nil: nobody is told.
+	// Problem receives the error of a sending that failed, from a goroutine of the Sender. The next sending makes up for it. Nil: errors are dropped.
 	Problem func(error)
 }
 
@@ -94,7 +94,7 @@ func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 	return all, nil
 }
 
-// reporting is an exporter whose failures are told.
+// reporting passes the errors of an exporter to problem.
 type reporting struct {
 	sdkmetric.Exporter
 	problem func(error)
@@ -105,5 +105,5 @@ func (r reporting) Export(ctx context.Context, numbers *metricdata.ResourceMetri
 	if err := r.Exporter.Export(ctx, numbers); err != nil {
 		r.problem(fmt.Errorf("sending metrics: %w", err))
 	}
-	return nil // it was told
+	return nil // it was reported
 }

@@ -135,7 +135,7 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// A sending that fails is told, and holds nothing up.
+// A sending that fails is reported, and holds nothing up.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c, told := &collector{refuses: true}, make(chan error, 10)
@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-told; err == nil {
-		t.Error("nothing was told")
+		t.Error("nothing was reported")
 	}
 }
 
