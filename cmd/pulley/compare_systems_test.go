@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"pulley/bench/load"
 	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
@@ -44,5 +46,32 @@ func TestCompareSystemsIsRefused(t *testing.T) {
 		if got.code != console.ExitUsage || got.err != want || got.out != "" {
 			t.Errorf("%q: %+v, want %s", args, got, want)
 		}
+	}
+}
+
+// A system behind an adapter has a knee and a load as ours do. Other tests use the machine too, so what they come to does not matter.
+func TestLoadOnASystem(t *testing.T) {
+	t.Parallel()
+	system := []string{"chain=2", "--systems", memoryAdapter, "--setting", "pause_ms=0", "--no-tune", "--workers", "4", "--others", "100%"}
+	out := t.TempDir()
+	got := run(t, append([]string{"knee", "--objective", "p99 < 10s", "--max-duration", "10s", "--tolerance", "50%", "--out", out}, system...)...)
+	if !slices.Contains([]int{0, console.ExitFailed, console.ExitInconclusive}, got.code) {
+		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
+	if err != nil || len(r.Knees) != 1 || len(r.Knees[0].Closed) == 0 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	if k := r.Knees[0]; k.Backend != "memory" || k.System == nil || k.System.Version != "1" || k.System.Settings["pause_ms"] != "0" || k.Workers != 4 {
+		t.Errorf("%+v", k)
+	}
+	for _, r := range r.Knees[0].Closed {
+		if r.Instances == 0 || slices.ContainsFunc(r.Findings, func(f record.LoadFinding) bool { return f.Kind == load.KindWrong }) {
+			t.Errorf("%+v", r)
+		}
+	}
+	l, _ := benched(t, run, append([]string{"--rate", "50", "--warm-up", "200ms", "--duration", "1s", "--drain", "5m", "--percentile", "p50"}, system...)...)
+	if l.System == nil || l.System.Settings["pause_ms"] != "0" || l.Workers != 4 || l.Whole.Unfinished+l.Whole.Dropped > 0 {
+		t.Errorf("%+v, %+v", l.System, l.Whole)
 	}
 }
