@@ -179,3 +179,103 @@ func (n *night) plant(ctx context.Context, o *outcome, program string, args ...s
 	}
 	return r, nil
 }
+
+// Times of a run with faults on a system: that of the faults, and what it takes to start and to let all instances end.
+const (
+	systemFaults = time.Minute
+	systemAround = 45 * time.Second
+)
+
+// systemUnderTest is a system behind an adapter. Of one that is not ours, the verdict is noted.
+type systemUnderTest struct {
+	name string // that pulley chaos --systems takes
+	ours bool
+}
+
+// listSystems lists our designs and the adapters that others begin with, and, between them, other people's systems.
+func listSystems() ([]systemUnderTest, error) {
+	var all []systemUnderTest
+	for _, name := range []string{"push", "journal", "exec:python3 examples/adapters/queue.py", "eager", "pull"} {
+		all = append(all, systemUnderTest{name, true})
+	}
+	modules, err := filepath.Glob(filepath.Join("adapters", "*", "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range modules {
+		all = append(all, systemUnderTest{name: filepath.Base(filepath.Dir(file))})
+	}
+	return all, nil
+}
+
+// runSystems disturbs one system after the other, from last night's place on, at least one.
+func runSystems(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	all, err := listSystems()
+	if err != nil {
+		return err
+	}
+	for first := true; first || time.Until(until) > systemFaults+systemAround; first = false {
+		turn := n.state.Next["systems"]
+		n.state.Next["systems"]++
+		if err := n.disturb(ctx, all[turn%uint64(len(all))], turn, min(systemFaults, max(10*time.Second, time.Until(until)-systemAround)), o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *night) disturb(ctx context.Context, s systemUnderTest, turn uint64, faults time.Duration, o *outcome) error {
+	if !s.ours {
+		if err := n.buildAdapter(ctx, s.name); err != nil {
+			return err
+		}
+	}
+	dir := n.file("systems", fmt.Sprintf("%03d-%s", turn, fileName(s.name)))
+	args := []string{n.pulley(), "chaos", "--systems", s.name, "--duration", faults.Truncate(time.Second).String(), "--seed", fmt.Sprint(turn + 1), "--shrink", "0", "--out", dir}
+	code, output, err := n.askGo(ctx, args...)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var r struct {
+		Verdict                string
+		Why                    []string
+		Instances, Completions int64
+	}
+	if err == nil {
+		err = readJSON(filepath.Join(dir, "chaos.json"), &r)
+	}
+	switch what := fmt.Sprintf("%s: %s: %s", s.name, r.Verdict, strings.Join(firstOf(r.Why, 2), "; ")); {
+	case err != nil && s.ours:
+		return err
+	case err != nil: // such as PgQ, which this Postgres may lack
+		o.Notes = append(o.Notes, fmt.Sprintf("%s was not run: %s", s.name, firstLine(failedPart(output))))
+		return nil
+	case !s.ours:
+		o.Notes = append(o.Notes, what)
+	case code == exitFailed:
+		o.Fail(problem{What: what, Again: "go run ./cmd/pulley chaos --replay " + filepath.Join(dir, "case.json"), Output: failedPart(output)})
+	case code != 0:
+		o.Doubt(problem{What: what, Again: strings.Join(args, " ")})
+	}
+	o.Add("systems", 1)
+	o.Add("instances", r.Instances)
+	o.Add("executions", r.Completions)
+	return nil
+}
+
+// buildAdapter builds an adapter to where pulley looks for it: to its own place.
+func (n *night) buildAdapter(ctx context.Context, name string) error {
+	program := filepath.Join(n.dir, "pulley-adapter-"+name)
+	if _, err := os.Stat(program); err == nil {
+		return nil
+	}
+	return n.run(ctx, command{args: []string{"go", "build", "-o", program, "."}, dir: filepath.Join("adapters", name)})
+}
+
+// firstOf returns the first n texts, and how many follow.
+func firstOf(all []string, n int) []string {
+	if len(all) <= n {
+		return all
+	}
+	return append(slices.Clone(all[:n]), fmt.Sprintf("and %d more", len(all)-n))
+}
