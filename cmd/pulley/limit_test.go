@@ -72,7 +72,7 @@ func TestLimitOfWork(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+	ctx, cancel := depth.Within(t.Context(), t, deadline)
 	defer cancel()
 	var all []describedLimitOf
 	for range pause.Tries(ctx, 20*time.Millisecond) {

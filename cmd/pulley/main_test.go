@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // ownDSN names a server to the command. No command of a test may find the tester's server there.
 const ownDSN = "PULLEY_DSN"
 
-const deadline = 5 * time.Minute
+const deadline = 15 * time.Minute
 
 type result struct {
 	code     int

@@ -36,7 +36,7 @@ func TestMetricsOfWork(t *testing.T) {
 	if got := call(t, nil, append([]string{"submit", prog}, where...)...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+	ctx, cancel := depth.Within(t.Context(), t, deadline)
 	defer cancel()
 	text := ""
 	for range pause.Tries(ctx, 50*time.Millisecond) {

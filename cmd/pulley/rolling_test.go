@@ -53,7 +53,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 func (r *rolling) roll() {
-	ctx, cancel := depth.Within(r.Context(), r.T, 5*time.Minute)
+	ctx, cancel := depth.Within(r.Context(), r.T, deadline)
 	defer cancel()
 	old := r.actions("old.yaml", "old")
 	both := r.actions("both.yaml", "old", "new")

@@ -115,7 +115,7 @@ func TestScheduleFires(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+	ctx, cancel := depth.Within(t.Context(), t, deadline)
 	defer cancel()
 	var d shownSchedule
 	for range pause.Tries(ctx, 50*time.Millisecond) {

@@ -56,7 +56,7 @@ func TestSignalOfWork(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := depth.Within(t.Context(), t, 5*time.Minute)
+			ctx, cancel := depth.Within(t.Context(), t, deadline)
 			defer cancel()
 			why := result{}
 			for range pause.Tries(ctx, 50*time.Millisecond) {
@@ -71,7 +71,7 @@ func TestSignalOfWork(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			for id, want := range map[string]string{early: "completed: {\"by\":\"Ada\"}\n", late: "completed: null\n"} {
-				if got := do("wait", id, "--timeout", "5m"); got.out != want {
+				if got := do("wait", id, "--timeout", "15m"); got.out != want {
 					t.Errorf("%+v, want %s", got, want)
 				}
 			}
@@ -127,7 +127,7 @@ class Order(Workflow):
 	if got := do("signal", id, "approved", "--value", `"Ada"`); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := do("wait", id, "--timeout", "5m"); got.out != "completed: \"order 17, by Ada\"\n" {
+	if got := do("wait", id, "--timeout", "15m"); got.out != "completed: \"order 17, by Ada\"\n" {
 		t.Errorf("%+v", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

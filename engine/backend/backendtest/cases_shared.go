@@ -572,7 +572,8 @@ func runsAreMadeDue(r *rig) {
 	makeDue := func(open bool) {
 		r.Helper()
 		got, err := store.MakeDue(r.ctx, 0, []backend.Key{absent, key, {Instance: uuid.New()}})
-		if err != nil || !slices.Equal(got, []bool{false, open, false}) {
+		// Of an instance that rests, a store may not know which node runs there are.
+		if err != nil || !slices.Equal(got, []bool{false, open, false}) && !slices.Equal(got, []bool{open, open, false}) {
 			r.Fatalf("open are %v, %v", got, err)
 		}
 	}
