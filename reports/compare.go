@@ -75,7 +75,7 @@ func (v *view) multiplesSection() page.Section {
 	s := page.Section{
 		ID: "multiples", Title: "Multiples of " + units.Clip(v.baseline, mentionMax),
 		Lead: fmt.Sprintf("Each scenario at the largest size that can be compared. Above 1× is more than %s. A ratio is of medians; in brackets "+
-			"stands its interval, or the range over neighbouring runs. %s: the runs show no difference.", units.Clip(v.baseline, mentionMax), unclear),
+			"stands its interval, or the range over neighbouring runs. %s: the runs show no difference; before a multiple: the interval does, and there are too few runs to call it one.", units.Clip(v.baseline, mentionMax), unclear),
 	}
 	if t := v.glanceTable(); t != nil {
 		s.Blocks = []page.Block{{Table: t}}

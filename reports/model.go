@@ -248,11 +248,17 @@ type ratio struct {
 const unclear = "~"
 
 func (r ratio) short() string {
-	if r.undecided {
+	switch {
+	case r.undecided && r.tooFew():
+		return unclear + " " + units.Times(r.value)
+	case r.undecided:
 		return unclear
 	}
 	return units.Times(r.value)
 }
+
+// tooFew reports that the interval shows a difference, and that it is of too few runs to be called one.
+func (r ratio) tooFew() bool { return r.ok && (r.lo > 1 || r.hi < 1) }
 
 // ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil if either is missing or invalid,
 // if the row is the baseline's own, or if the baseline's figure is zero. The record decides whether there is a difference.

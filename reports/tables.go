@@ -63,7 +63,7 @@ func ratioCell(r *ratio) page.Cell {
 		small = "[" + units.Span(r.lo, r.hi, units.Number) + "]"
 	}
 	if r.undecided {
-		return page.Cell{Text: unclear, Small: small, HasValue: true}
+		return page.Cell{Text: r.short(), Small: small, HasValue: true}
 	}
 	return page.Figure(&r.value, units.Times, small)
 }

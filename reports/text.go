@@ -64,7 +64,7 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	if compared {
 		fmt.Fprintf(b, "; × = multiples of %s", units.Printable(v.baseline))
 		if len(v.summary.Differences) > 0 {
-			fmt.Fprintf(b, ", %s = no difference shown", unclear)
+			fmt.Fprintf(b, ", %s = no difference shown, %s 2.00× = too few runs to show it", unclear, unclear)
 		}
 	}
 	if v.held() {

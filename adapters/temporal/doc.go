@@ -63,5 +63,8 @@
 //   - A server that starts when all others have just died looks for them until their heartbeats in the database are 20 s old. The
 //     constant joinWithin makes that a little shorter. https://github.com/temporalio/temporal/issues/9987 is about more of this.
 //
+// A server that stops in order leaves its rows among the members, and one that starts in the next 20 s looks for them just so. Servers of a
+// comparison follow each other that closely, which those of a production do not, so a process that stops in order removes its rows.
+//
 // A server ends its process if it cannot find its database when it starts, as Temporal's does, and then a new one has to be started.
 package main

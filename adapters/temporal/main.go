@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"go.temporal.io/server/common/log"
-	"go.temporal.io/server/temporal"
 
 	"pulley/adapter"
 	"pulley/adapter/protocol"
@@ -36,7 +35,7 @@ type system struct {
 	settings settings
 	log      *logger
 
-	server temporal.Server
+	server *server
 	client client.Client
 	worker worker.Worker
 
@@ -108,8 +107,8 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 // startServer starts a server, and returns the address of its frontend. One that does not start is stopped, and another is made.
 func (s *system) startServer(ctx context.Context) (address string, err error) {
 	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(context.Context) (err error) {
-		var server temporal.Server
-		if server, address, err = newServer(s.env.Store.DSN, s.settings, s.log); err != nil {
+		server, err := newServer(s.env.Store.DSN, s.settings, s.log)
+		if err != nil {
 			return err
 		}
 		started := make(chan error, 1)
@@ -122,21 +121,21 @@ func (s *system) startServer(ctx context.Context) (address string, err error) {
 		if err != nil {
 			return errors.Join(err, s.stopServer(ctx, server))
 		}
-		s.server = server
+		s.server, address = server, server.address
 		return nil
 	})
 	return address, err
 }
 
 // stopServer stops a server, or leaves it behind when ctx ends: others take over what it had.
-func (s *system) stopServer(ctx context.Context, server temporal.Server) error {
+func (s *system) stopServer(ctx context.Context, server *server) error {
 	s.log.quiet.Store(true)
 	defer s.log.quiet.Store(false)
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Stop() }()
 	select {
 	case err := <-stopped:
-		return err
+		return errors.Join(err, leaveRings(ctx, s.env.Store.DSN, server.members))
 	case <-ctx.Done():
 		return nil
 	}

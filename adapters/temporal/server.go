@@ -26,13 +26,23 @@ const (
 	rate = 1_000_000
 )
 
-// newServer makes a server with all four services, and returns it with the address of its frontend.
-func newServer(dsn string, s settings, log *logger) (_ temporal.Server, address string, err error) {
+// server is one with all four services.
+type server struct {
+	temporal.Server
+	address string  // of its frontend
+	members []int32 // the ports at which its services are members of rings
+}
+
+func newServer(dsn string, s settings, log *logger) (*server, error) {
 	cfg, err := serverConfig(dsn, s)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	server, err := temporal.NewServer(
+	made := &server{address: cfg.PublicClient.HostPort}
+	for _, service := range cfg.Services {
+		made.members = append(made.members, int32(service.RPC.MembershipPort))
+	}
+	made.Server, err = temporal.NewServer(
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithLogger(log),
@@ -41,7 +51,7 @@ func newServer(dsn string, s settings, log *logger) (_ temporal.Server, address 
 		temporal.WithDynamicConfigClient(dynamicConfig(s)),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
-	return server, cfg.PublicClient.HostPort, err
+	return made, err
 }
 
 // serverConfig is the server's configuration for development on Postgres, with free ports.

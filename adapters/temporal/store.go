@@ -78,6 +78,20 @@ func createSchemas(ctx context.Context, dsn string) error {
 	return nil
 }
 
+// leaveRings removes members that have left from the database. Otherwise a server that starts within 20 s looks for them, and all work waits
+// until it gives them up.
+func leaveRings(ctx context.Context, dsn string, ports []int32) error {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, "DELETE FROM "+statePart.schema+".cluster_membership WHERE rpc_address = $1 AND rpc_port = ANY($2)", host, ports)
+	return err
+}
+
 func (p part) createTables(dsn string) error {
 	cfg, err := p.config(dsn, 1)
 	if err != nil {
