@@ -121,7 +121,7 @@ var mistakes = map[string]string{
 	"fails":            `retries: expected failed only of tasks with fails; came {"pulley":"failed",.*; let no other task fail`,
 	"not started":      `started before finished: expected started with the same instance, task, attempt and round before finished; came {"pulley":"finished",.*; write started`,
 	"not finished":     `inputs: expected inputs that are values of finished executions, byte for byte; came task c of check-\d+ has .* from b, which no finished reported; write finished`,
-	"no inputs":        `inputs: expected an input for each task that the task needs, and no other; came {"pulley":"started",.*, which needs a; give started`,
+	"no inputs":        `inputs: expected an input for each task that the task needs, and no other; came {"pulley":"started",.*, which needs [ab]; give started`,
 	"own inputs":       `inputs: expected inputs that are values of finished executions, byte for byte; came task`,
 	"no last round":    `inputs: expected an input .*, which needs ""; give started`,
 	"no round":         `rounds: expected the round in reports of a workload with repeat; came`,
