@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +15,12 @@ import (
 	"pulley/internal/pause"
 )
 
-// tardy answers claims and completions late, and applies them before or after it waits.
+// tardy answers claims and completions late, and applies them before or after it waits. Its completions lease nothing, and every second one
+// fails.
 type tardy struct {
 	*memory.Backend
 	before, after time.Duration
+	completions   *atomic.Int64
 }
 
 func (b tardy) late(ctx context.Context, call func() (backend.Committed, error)) (backend.Committed, error) {
@@ -35,6 +39,10 @@ func (b tardy) Claim(ctx context.Context, shard int, grant backend.Grant) (backe
 }
 
 func (b tardy) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	if b.completions.Add(1)%2 == 1 {
+		return backend.Committed{}, errors.New("no")
+	}
+	grant.Max = 0
 	return b.late(ctx, func() (backend.Committed, error) { return b.Backend.Complete(ctx, shard, done, grant) })
 }
 
@@ -44,13 +52,13 @@ func TestIdle(t *testing.T) {
 	for _, shards := range []int{1, 5} {
 		for _, times := range [][2]time.Duration{{0, 0}, {3 * time.Second, 0}, {0, 3 * time.Second}} {
 			synctest.Test(t, func(t *testing.T) {
-				store := tardy{memoryBackend(t, shards), times[0], times[1]}
+				store := tardy{memoryBackend(t, shards), times[0], times[1], &atomic.Int64{}}
 				id := uuid.New()
 				subs := []backend.Submission{{ID: id, Program: chain(t, 4), Input: []byte(`{"x": 1}`)}}
 				if _, err := store.Submit(t.Context(), subs, backend.Grant{Owner: "other"}); err != nil {
 					t.Fatal(err)
 				}
-				e := start(t, Config{Backend: store, Slots: 100})
+				e := start(t, Config{Backend: store, Slots: 100, RetryMin: 5 * time.Second, RetryMax: 10 * time.Second})
 				ended := func() bool {
 					found, err := store.Lookup(t.Context(), []uuid.UUID{id})
 					if err != nil {
