@@ -86,3 +86,35 @@ func TestIdle(t *testing.T) {
 		}
 	}
 }
+
+// unscheduled does not say which schedules are due before proceed is closed.
+type unscheduled struct {
+	*memory.Backend
+	proceed chan struct{}
+}
+
+func (b unscheduled) ClaimSchedules(ctx context.Context, most int, lease time.Duration) (backend.ClaimedSchedules, error) {
+	select {
+	case <-b.proceed:
+		return b.Backend.ClaimSchedules(ctx, most, lease)
+	case <-ctx.Done():
+		return backend.ClaimedSchedules{}, context.Cause(ctx)
+	}
+}
+
+// An engine is not idle before it knows which schedules are due.
+func TestIdleAfterSchedules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := unscheduled{memoryBackend(t, 1), make(chan struct{})}
+		e := start(t, Config{Backend: store, Schedules: true})
+		<-time.After(time.Minute)
+		if e.Idle() {
+			t.Error("it is idle before it has looked at schedules")
+		}
+		close(store.proceed)
+		<-time.After(time.Minute)
+		if !e.Idle() {
+			t.Error("it is not idle afterwards")
+		}
+	})
+}

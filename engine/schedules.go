@@ -36,7 +36,7 @@ func (e *Engine) scheduleTurns() turns {
 // turns are taken one after another. After one that fails, the rests grow.
 type turns struct {
 	what  string
-	take  func() (rest time.Duration, err error) // after the rest, 0 or more, the next turn is taken
+	take  func() (rest time.Duration, err error) // after the rest, if it is above 0, the next turn is taken
 	await func()                                 // what follows a rest; nil: nothing
 }
 

@@ -135,7 +135,10 @@ func (s *system) stopServer(ctx context.Context, server *server) error {
 	go func() { stopped <- server.Stop() }()
 	select {
 	case err := <-stopped:
-		return errors.Join(err, leaveRings(ctx, s.env.Store.DSN, server.members))
+		if err := leaveRings(ctx, s.env.Store.DSN, server.members); err != nil {
+			s.env.Problem(fmt.Errorf("a server that starts soon waits for this one: %w", err))
+		}
+		return err
 	case <-ctx.Done():
 		return nil
 	}

@@ -63,15 +63,8 @@ func createStore(ctx context.Context, dsn string) error {
 }
 
 func createSchemas(ctx context.Context, dsn string) error {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
 	for _, p := range []part{statePart, visibilityPart} {
-		if _, err := conn.Exec(ctx, "CREATE SCHEMA "+p.schema); err != nil {
+		if err := execute(ctx, dsn, "CREATE SCHEMA "+p.schema); err != nil {
 			return err
 		}
 	}
@@ -81,6 +74,10 @@ func createSchemas(ctx context.Context, dsn string) error {
 // leaveRings removes members that have left from the database. Otherwise a server that starts within 20 s looks for them, and all work waits
 // until it gives them up.
 func leaveRings(ctx context.Context, dsn string, ports []int32) error {
+	return execute(ctx, dsn, "DELETE FROM "+statePart.schema+".cluster_membership WHERE rpc_address = $1 AND rpc_port = ANY($2)", host, ports)
+}
+
+func execute(ctx context.Context, dsn, sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
@@ -88,7 +85,7 @@ func leaveRings(ctx context.Context, dsn string, ports []int32) error {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, "DELETE FROM "+statePart.schema+".cluster_membership WHERE rpc_address = $1 AND rpc_port = ANY($2)", host, ports)
+	_, err = conn.Exec(ctx, sql, args...)
 	return err
 }
 

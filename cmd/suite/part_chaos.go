@@ -193,24 +193,23 @@ type systemUnderTest struct {
 }
 
 // listSystems lists our designs and the adapters that others begin with, and, between them, other people's systems.
-func listSystems() ([]systemUnderTest, error) {
+func (n *night) listSystems(ctx context.Context) ([]systemUnderTest, error) {
 	var all []systemUnderTest
 	for _, name := range []string{"push", "journal", "exec:python3 examples/adapters/queue.py", "eager", "pull"} {
 		all = append(all, systemUnderTest{name, true})
 	}
-	modules, err := filepath.Glob(filepath.Join("adapters", "*", "go.mod"))
-	if err != nil {
-		return nil, err
+	folders, err := n.nestedModules(ctx)
+	for _, folder := range folders {
+		if name, is := strings.CutPrefix(folder, "adapters/"); is {
+			all = append(all, systemUnderTest{name: name})
+		}
 	}
-	for _, file := range modules {
-		all = append(all, systemUnderTest{name: filepath.Base(filepath.Dir(file))})
-	}
-	return all, nil
+	return all, err
 }
 
 // runSystems disturbs one system after the other, from last night's place on, at least one.
 func runSystems(ctx context.Context, n *night, until time.Time, o *outcome) error {
-	all, err := listSystems()
+	all, err := n.listSystems(ctx)
 	if err != nil {
 		return err
 	}

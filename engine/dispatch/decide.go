@@ -423,7 +423,7 @@ func (m *Machine) send(now time.Time, c *call, cmd Call) {
 	m.nextCall++
 	cmd.ID, cmd.Op, cmd.Shard = m.nextCall, c.op, c.shard.index
 	cmd.Grant.Owner = m.cfg.Owner
-	c.sent, c.max = now, cmd.Grant.Max
+	c.sent, c.max, c.priority = now, cmd.Grant.Max, cmd.Grant.Priority
 	m.reserved += c.max
 	m.calls[cmd.ID] = c
 	m.do(cmd)

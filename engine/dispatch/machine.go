@@ -101,7 +101,7 @@ type shard struct {
 	more          bool      // work may be ready
 	wake          bool      // work may be ready, and others were not notified yet
 	claimAnswered bool      // more is certain: a claim was answered
-	empty         bool      // the last answer to a claim brought nothing, and nothing was written since
+	empty         bool      // the last claim, of any priority, brought nothing, and nothing was written since
 	backlog       bool      // the last reply reported more
 	pressing      int       // the priority of urgent work that may be ready in the store
 	due           time.Time // when a task becomes due; zero: unknown
@@ -173,10 +173,13 @@ type submission struct {
 }
 
 type call struct {
-	op      Op
-	shard   *shard
-	max     int
-	sent    time.Time
+	op    Op
+	shard *shard
+	max   int
+	sent  time.Time
+
+	priority int // of the grant
+
 	tasks   []*task
 	subs    []*submission
 	release int

@@ -94,7 +94,7 @@ func TestUrgentHasTheSlots(t *testing.T) {
 			w.slots = 4
 			w.takes = func(string) time.Duration { return time.Duration(50+w.rng.IntN(100)) * c.takes / 100 }
 			w.submit(fmt.Sprintf(stepsProgram, "usual"), 200)
-			w.addEngine()
+			e := w.addEngine()
 			const urgent = 40
 			p := urgentProgram(t, fmt.Sprintf(stepsProgram, "urgent"), 5)
 			began := 0
@@ -104,7 +104,12 @@ func TestUrgentHasTheSlots(t *testing.T) {
 					w.submitProgram(p)
 				}
 			})
-			w.runUntil(func() bool { return w.done["urgent"] == 5*urgent })
+			w.runUntil(func() bool {
+				if e.m.Idle() {
+					t.Fatal("it is idle although usual work waits in every shard")
+				}
+				return w.done["urgent"] == 5*urgent
+			})
 			if usual := w.done["usual"] - began; usual > urgent {
 				t.Errorf("%d usual tasks were done while %d urgent ones were", usual, 5*urgent)
 			} else {

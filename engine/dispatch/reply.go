@@ -167,7 +167,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		s.claimPause.reset()
 	}
 	s.more, s.backlog = s.more || ev.Committed.More, ev.Committed.More
-	s.empty = !ev.Committed.More && len(ev.Committed.Tasks) == 0
+	s.empty = c.priority == 0 && !ev.Committed.More && len(ev.Committed.Tasks) == 0
 	m.press(s, leastOf(&ev.Committed))
 	m.merge(s, ev.Committed)
 	m.adopt(now, ev.Committed.Tasks)

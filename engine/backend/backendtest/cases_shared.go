@@ -569,15 +569,17 @@ func runsAreMadeDue(r *rig) {
 	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	key := task.Lease.Key
 	absent := backend.Key{Instance: key.Instance, Run: graph.Run{Node: key.Run.Node, Path: "9"}}
-	makeDue := func(open bool) {
+	makeDue := func(open, rests bool) {
 		r.Helper()
 		got, err := store.MakeDue(r.ctx, 0, []backend.Key{absent, key, {Instance: uuid.New()}})
-		// Of an instance that rests, a store may not know which node runs there are.
-		if err != nil || !slices.Equal(got, []bool{false, open, false}) && !slices.Equal(got, []bool{open, open, false}) {
+		if rests && len(got) == 3 { // then a store may not know which node runs there are
+			got[0] = false
+		}
+		if err != nil || !slices.Equal(got, []bool{false, open, false}) {
 			r.Fatalf("open are %v, %v", got, err)
 		}
 	}
-	makeDue(true)
+	makeDue(true, false)
 	if got := r.claim(0, grant(1)).Tasks; len(got) > 0 {
 		r.Error("what is leased was made due")
 	}
@@ -587,8 +589,8 @@ func runsAreMadeDue(r *rig) {
 	if got := r.claim(0, grant(1)).Tasks; len(got) > 0 {
 		r.Error("a node run was leased before its pause was over")
 	}
-	makeDue(true)
+	makeDue(true, true)
 	got := r.eventually(grant(1))
 	r.applied(grant(0), done(r.delivered(got[0], 1, 1), `1`))
-	makeDue(false)
+	makeDue(false, false)
 }
