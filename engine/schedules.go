@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/dispatch"
 	"pulley/engine/schedule/turn"
 )
 
@@ -57,7 +58,9 @@ func (e *Engine) takeTurns(t turns) {
 				e.unlooked.Add(-1)
 			}
 		} else {
-			e.cfg.Observer.problem(fmt.Errorf("%s, tried again in %v: %w", t.what, retry, inOneLine{err}))
+			if e.scheduling.Err() == nil || !saysOnlyStop(err) { // what this engine leaves when it stops, others find
+				e.cfg.Observer.problem(fmt.Errorf("%s, tried again in %v: %w", t.what, retry, inOneLine{err}))
+			}
 			rest, retry = retry, min(2*retry, e.cfg.RetryMax)
 		}
 		if rest > 0 {
@@ -67,6 +70,17 @@ func (e *Engine) takeTurns(t turns) {
 			t.await()
 		}
 	}
+}
+
+// saysOnlyStop reports whether an error, or each of those that it joins, says that the engine stops.
+func saysOnlyStop(err error) bool {
+	switch of := err.(type) {
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(of.Unwrap(), func(err error) bool { return !saysOnlyStop(err) })
+	case interface{ Unwrap() error }:
+		return saysOnlyStop(of.Unwrap())
+	}
+	return errors.Is(err, ErrNotRunning) || errors.Is(err, dispatch.ErrStopped)
 }
 
 func (e *Engine) restUntilDrain(pause time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -276,36 +277,12 @@ func TestSchedulesInMemory(t *testing.T) {
 	defer cancel()
 	store := memory.New(memory.Options{Shards: 2})
 	defer store.Close()
-	hang, err := worker.NewRegistry(worker.Action{Name: "hang", Run: func(ctx context.Context, _ worker.Call) (any, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ends := make(chan backend.Instance, 1000)
-	e, err := engine.New(engine.Config{Backend: store, Workers: hang, Schedules: true, SchedulePoll: 10 * time.Millisecond, Observer: engine.Observer{
+	e := hangingEngine(t, store, engine.Observer{
 		Ended:   func(inst backend.Instance, _ time.Time) { ends <- inst },
 		Problem: func(err error) { t.Error(err) },
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	program, err := plan.CompileText("hang.ir", []byte("fn main(input: [], output: [y]):\n    y = @hang()\n"), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	times, err := schedule.Compile(schedule.Spec{Every: schedule.EveryMin, Overlap: schedule.Cancel})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := backend.Schedule{ID: uuid.New(), Name: "hang", Program: program, Input: json.RawMessage("{}"), Times: times}
-	if err := store.AddSchedule(ctx, s, false); err != nil { // the engine finds it by polling
-		t.Fatal(err)
-	}
+	})
+	addHanging(ctx, t, store, schedule.Cancel) // the engine finds it by polling
 	for range 3 {
 		select {
 		case inst := <-ends:
@@ -328,6 +305,107 @@ func TestSchedulesInMemory(t *testing.T) {
 	if soon := all[0].State.LastFired.Add(2 * time.Second); left > 0 && all[0].Wake.After(soon) {
 		t.Errorf("after the stop the schedule is due at %v, and its state is %+v", all[0].Wake, all[0].State)
 	}
+}
+
+// hangingEngine starts an engine with schedules, whose only action, hang, ends with its context.
+func hangingEngine(t *testing.T, store backend.Backend, o engine.Observer) *engine.Engine {
+	t.Helper()
+	hang, err := worker.NewRegistry(worker.Action{Name: "hang", Run: func(ctx context.Context, _ worker.Call) (any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{Backend: store, Workers: hang, Schedules: true, SchedulePoll: 10 * time.Millisecond, Observer: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// addHanging stores a schedule, as often as one may be, of a workflow that hangs.
+func addHanging(ctx context.Context, t *testing.T, store backend.Scheduler, overlap schedule.Overlap) {
+	t.Helper()
+	program, err := plan.CompileText("hang.ir", []byte("fn main(input: [], output: [y]):\n    y = @hang()\n"), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := schedule.Compile(schedule.Spec{Every: schedule.EveryMin, Overlap: overlap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := backend.Schedule{ID: uuid.New(), Name: "hang", Program: program, Input: json.RawMessage("{}"), Times: times}
+	if err := store.AddSchedule(ctx, s, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An engine that stops while it carries out a firing reports no problem: another one carries it out.
+func TestStopWhileSchedulesFire(t *testing.T) {
+	for name, atOnce := range map[string]bool{"at once": true, "draining": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := depth.Within(t.Context(), t, hazardDeadline)
+			defer cancel()
+			var e *engine.Engine
+			stopping, stopNow := context.WithCancel(ctx)
+			defer stopNow()
+			fired := make(chan struct{}, 1000)
+			memory := memory.New(memory.Options{Shards: 2})
+			defer memory.Close()
+			store := &firingStore{Backend: memory, decided: func(n int) {
+				if fired <- struct{}{}; n < 2 { // the first instance keeps a draining engine from its end
+					return
+				}
+				if atOnce {
+					stopNow()
+				}
+				go func() { _ = e.Stop(stopping) }()
+				for accepts(ctx, e) {
+					runtime.Gosched()
+				}
+			}}
+			e = hangingEngine(t, store, engine.Observer{Problem: func(err error) { t.Error(err) }})
+			addHanging(ctx, t, store, schedule.Allow)
+			for range 2 {
+				select {
+				case <-fired:
+				case <-ctx.Done():
+					t.Fatal("the schedule did not fire")
+				}
+			}
+			stopNow()
+			<-e.Done()
+		})
+	}
+}
+
+// accepts reports whether an engine does not say that it stops.
+func accepts(ctx context.Context, e *engine.Engine) bool {
+	p, err := plan.CompileText("no.ir", []byte("fn main(input: [], output: [y]):\n    y = 1\n"), ir.Limits{})
+	if err == nil {
+		_, err = e.Submit(ctx, engine.SubmitRequest{Program: p})
+	}
+	return err == nil
+}
+
+// firingStore calls decided with the number of decided firings so far, from 1, once they are stored.
+type firingStore struct {
+	*memory.Backend
+	n       int
+	decided func(n int)
+}
+
+func (s *firingStore) SaveSchedules(ctx context.Context, saves []backend.ScheduleSave) ([]bool, error) {
+	saved, err := s.Backend.SaveSchedules(ctx, saves)
+	if len(saves) > 0 && len(saves[0].State.Start) > 0 {
+		s.n++
+		s.decided(s.n)
+	}
+	return saved, err
 }
 
 // plain is a backend without schedules.
