@@ -12,9 +12,12 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/inspect"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/pause"
 	"pulley/internal/pgtest"
 )
 
@@ -36,18 +39,38 @@ func onEach(t *testing.T, test func(*scene)) {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
 			s := &scene{T: t, design: design}
-			open := func() backend.Backend {
-				b, err := design.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(b.Close)
-				return b
+			if s.isJournal() {
+				s.openJournal(postgres.Config{DSN: dsn, Schema: schema}, 24*time.Hour)
+			} else {
+				s.open(func() (backend.Backend, error) {
+					return design.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema})
+				})
 			}
-			s.engine, s.looks = open(), open().(backend.Inspector)
 			test(s)
 		})
 	}
+}
+
+func (s *scene) openJournal(store postgres.Config, evictAfter time.Duration) {
+	s.Helper()
+	s.open(func() (backend.Backend, error) {
+		return journal.Open(s.Context(), journal.Config{Store: store, EvictAfter: evictAfter})
+	})
+}
+
+// open opens the engine's backend, and the one that looks.
+func (s *scene) open(open func() (backend.Backend, error)) {
+	s.Helper()
+	var both [2]backend.Backend
+	for i := range both {
+		b, err := open()
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(b.Close)
+		both[i] = b
+	}
+	s.engine, s.looks = both[0], both[1].(backend.Inspector)
 }
 
 func (s *scene) isJournal() bool { return s.design.Name() == "journal" }
@@ -206,15 +229,33 @@ func TestWhyOfABarrierWith3Of7(t *testing.T) {
 	})
 }
 
+// A journal's engine evicts what waits for long, and then knows only when it is due.
+func TestWhyOfAnEvictedSleep(t *testing.T) {
+	t.Parallel()
+	s := &scene{T: t}
+	s.openJournal(postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "journal")}, 10*time.Millisecond)
+	id := s.submit("fn main(input: [], output: [x]):\n    sleep 3600\n    x = 1\n    return x\n", "{}")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for s.why(id).Waits[0].Reason != inspect.Evicted {
+		if pause.For(ctx, 10*time.Millisecond) != nil {
+			t.Fatal("it was not evicted")
+		}
+		if _, err := s.engine.Claim(ctx, backend.ShardOf(id, s.engine.Shards()), backend.Grant{Owner: "engine one", Lease: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := s.want(id, inspect.Evicted, "when the first of its node runs is due; engine "); w.Until == nil || time.Until(*w.Until) < 50*time.Minute {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestWhyOfASleep(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(s *scene) {
 		id := s.submit("fn main(input: [], output: [x]):\n    x = @fetch()\n    sleep 3600\n    return x\n", "{}")
 		s.complete(s.claim(id, 1, time.Hour), nil)
-		w := s.want(id, map[bool]inspect.Reason{false: inspect.Sleep, true: s.why(id).Waits[0].Reason}[s.isJournal()])
-		if s.isJournal() && w.Reason != inspect.Sleep && w.Reason != inspect.Evicted {
-			s.Errorf("%+v", w)
-		}
+		w := s.want(id, inspect.Sleep)
 		if left := time.Until(*w.Until); left < 50*time.Minute || left > 61*time.Minute {
 			s.Errorf("it sleeps for %s", left)
 		}
