@@ -38,7 +38,7 @@ type comparison struct {
 }
 
 var kinds = []kind{
-	{"compare", func() any { return campaign(3, 5, 6) }, func(r any) *page.Page {
+	{"compare", func() any { return campaign(depth.Of(2, 3), depth.Of(3, 5), 6) }, func(r any) *page.Page {
 		c := r.(*comparison)
 		return reports.Compare(c.Summary, c.Manifest, page.File{Name: record.SummaryFile, Data: []byte("{}\n")})
 	}},
