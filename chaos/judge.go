@@ -59,6 +59,7 @@ func (r *run) judge() error {
 		res.Violations = append(res.Violations, Violation{Invariant: "queue", Message: strings.Join(examples, "; ")})
 	}
 	r.excuseUnended()
+	r.judgeLimit()
 	res.Lost = lostReplies(r.ledger.Lost(), h, badInstances(res.Violations))
 	r.missing(h)
 	if r.cutShort && !r.isLive {

@@ -20,6 +20,7 @@ var plants = map[string]func(process.Store) process.Store{
 	"answers early":     func(s process.Store) process.Store { return answersEarly{s} },
 	"gives nothing out": func(s process.Store) process.Store { return givesNothingOut{s} },
 	"leaves goroutines": func(s process.Store) process.Store { return leavesGoroutines{s} },
+	"shares no limits":  func(s process.Store) process.Store { return sharesNoLimits{s, s.(backend.Limiter)} },
 }
 
 // forgets answers every third call as applied, and drops its completions. A run on a busy machine may have a few calls only.
@@ -76,6 +77,16 @@ func (l leavesGoroutines) Complete(ctx context.Context, shard int, done []backen
 		go func() { select {} }()
 	}
 	return l.Store.Complete(ctx, shard, done, grant)
+}
+
+// sharesNoLimits says that what engines have of limits was saved, and saves nothing: each engine has all of it.
+type sharesNoLimits struct {
+	process.Store
+	backend.Limiter
+}
+
+func (sharesNoLimits) SaveLimits(_ context.Context, saves []backend.LimitSave) ([]bool, error) {
+	return slices.Repeat([]bool{true}, len(saves)), nil
 }
 
 // TestPlantedBugsAreCaught checks that planted bugs are found by their invariants. Before each change there are two; the oracles'

@@ -27,6 +27,9 @@ func (r *Result) Record() *record.Chaos {
 		fmt.Sprintf("Deadlocks: %d counted by the server, %d seen by the engines. Of %d joins, %d had completions from several engines.",
 			r.Deadlocks.Server, r.Deadlocks.Engines, r.Joins.All, r.Joins.Contended),
 	)
+	if text := r.limitText(); text != "" {
+		out.Facts = append(out.Facts, text+".")
+	}
 	return out
 }
 

@@ -62,6 +62,7 @@ type Result struct {
 	Warnings    []string         `json:"warnings"`
 	Repeat      string           `json:"repeat,omitempty"`
 
+	Limit    *LimitUse       `json:"limit,omitempty"` // nil: there is none
 	Timeline record.Timeline `json:"timeline"`
 	Soak     *record.Soak    `json:"soak,omitempty"`
 
@@ -164,6 +165,9 @@ func (r *Result) Text() string {
 	b.WriteString(recovery.Text(r.RecoveryMS))
 	fmt.Fprintf(&b, "  deadlocks: %d by the server, %d seen by the engines; %d joins, %d of them contended\n",
 		r.Deadlocks.Server, r.Deadlocks.Engines, r.Joins.All, r.Joins.Contended)
+	if text := r.limitText(); text != "" {
+		fmt.Fprintf(&b, "  %s\n", text)
+	}
 	if r.Soak != nil {
 		soakText(&b, r.Soak)
 	}

@@ -143,6 +143,9 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 		return err
 	}
 	defer r.store.Close()
+	if err := r.setLimit(ctx); err != nil {
+		return err
+	}
 	r.revokes = spec.Name() == "journal"
 	built, err := r.Build(true)
 	if err != nil {

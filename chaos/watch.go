@@ -19,8 +19,9 @@ import (
 // watch receives the processes' lines: it keeps the history, counts events for the goroutines that wait for some, and passes
 // events to the load.
 type watch struct {
-	load    *load
-	orphans *orphans
+	load       *load
+	orphans    *orphans
+	executions *executions
 
 	mu         sync.Mutex
 	sources    map[string][]byte // by source: its history; only ever appended to
@@ -46,7 +47,7 @@ const noEngine = -1
 const problemsMax = 20
 
 func newWatch() *watch {
-	return &watch{orphans: newOrphans(1), sources: map[string][]byte{}, counts: map[string]int{}, worked: map[int]bool{}, gauges: map[int]int{}, share: 1}
+	return &watch{orphans: newOrphans(1), executions: newExecutions(), sources: map[string][]byte{}, counts: map[string]int{}, worked: map[int]bool{}, gauges: map[int]int{}, share: 1}
 }
 
 // eventPrefix begins every event's line: the kind is its first field.
@@ -56,7 +57,7 @@ const eventPrefix = `{"kind":"`
 func (w *watch) handleLine(engine int, source string, line []byte) process.Word {
 	kind, isEvent := bytes.CutPrefix(line, []byte(eventPrefix))
 	if !isEvent {
-		return w.listen(engine, line)
+		return w.listen(engine, source, line)
 	}
 	end := bytes.IndexByte(kind, '"')
 	if end < 0 {
@@ -133,7 +134,7 @@ func (w *watch) gauge(engine int) (n int, said bool) {
 	return n, said
 }
 
-func (w *watch) listen(engine int, line []byte) process.Word {
+func (w *watch) listen(engine int, source string, line []byte) process.Word {
 	var s process.Message
 	if json.Unmarshal(line, &s) != nil {
 		return ""
@@ -149,6 +150,8 @@ func (w *watch) listen(engine int, line []byte) process.Word {
 		w.mu.Lock()
 		w.deadlock++
 		w.mu.Unlock()
+	case process.SayPermitted, process.SayActionBegan, process.SayActionEnded:
+		w.executions.note(source, s)
 	case process.SayProblem:
 		w.problem(fmt.Sprintf("engine %d: %s", engine, s.Text))
 	}
@@ -165,6 +168,7 @@ func (w *watch) problem(text string) {
 
 func (w *watch) lost(engine int, source string) {
 	w.load.lost(engine)
+	w.executions.leave(source, oracle.MachineClock())
 	w.mu.Lock()
 	said := w.sources[source]
 	w.mu.Unlock()

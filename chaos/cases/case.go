@@ -39,6 +39,11 @@ type Case struct {
 	LastMS    int `json:"last_ms,omitempty"`   // minimum duration of the load
 	Slots     int `json:"slots,omitempty"`     // actions that an engine executes at once; zero: 16
 
+	// LimitConcurrency is how many attempts of all actions together may run at once, over all engines, and LimitRate how many may
+	// start in a period, such as 100/s. Zero and empty: there is no such limit.
+	LimitConcurrency int    `json:"limit_concurrency,omitempty"`
+	LimitRate        string `json:"limit_rate,omitempty"`
+
 	// WithinMS is when the plan ends: faults that have not begun by then are dropped. Zero: all are applied.
 	WithinMS int `json:"within_ms,omitempty"`
 
@@ -146,6 +151,9 @@ func (c Case) Validate() error {
 		errs = append(errs, err)
 	}
 	if _, err := c.Build(true); err != nil {
+		errs = append(errs, err)
+	} else if c.IsLimited() {
+		_, err := c.Limit()
 		errs = append(errs, err)
 	}
 	for i, f := range c.Faults {

@@ -21,6 +21,7 @@ import (
 	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/engine/worker"
 	"pulley/internal/pause"
 	"pulley/scenarios"
 )
@@ -151,7 +152,7 @@ func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) err
 		return err
 	}
 	h.engine, err = engine.New(engine.Config{
-		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
+		Backend: h.store, Workers: h.executor(), Limits: s.Case.IsLimited(), Owner: s.Source, Batch: spec.Batch(),
 		MaxDeliveries: maxDeliveries,
 		Slots:         s.Case.Slots, Lease: s.Case.Lease(), Poll: s.Case.Sweep() / 2, Sweep: s.Case.Sweep(),
 		RetryMax: s.Case.Sweep(), CallTimeout: s.Case.Call(), Drain: s.Case.Lease(),
@@ -161,6 +162,14 @@ func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) err
 		h.store.Close()
 	}
 	return err
+}
+
+// executor is what the engine executes actions with.
+func (h *host) executor() worker.Executor {
+	if !h.Case.IsLimited() {
+		return h.slow
+	}
+	return &executions{Executor: h.slow, clock: h.clock, say: h.lines.write}
 }
 
 // maxDeliveries is unlimited, because faults determine how often attempts are delivered, and actions kill no engine.
@@ -184,6 +193,18 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	h.witness = newWitness(store, h.Case.Lease(), h.lines, h.Source)
 	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.reportMisbehaved)
 	h.store = h.repeats
+	if !h.Case.IsLimited() {
+		return nil
+	}
+	limiter, ok := store.(backend.Limiter) // a planted bug may be one
+	if !ok {
+		limiter, ok = opened.(backend.Limiter)
+	}
+	if !ok {
+		opened.Close()
+		return fmt.Errorf("backend %s has no limits", spec)
+	}
+	h.store = limitedStore{h.repeats, &permits{Limiter: limiter, lease: h.Case.Lease(), say: h.lines.write}}
 	return nil
 }
 

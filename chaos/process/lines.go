@@ -38,6 +38,10 @@ type Message struct {
 	ID   uuid.UUID `json:"id,omitzero"`
 	Text string    `json:"text,omitempty"`
 	N    int       `json:"n,omitempty"`
+
+	AtNS    int64 `json:"at_ns,omitempty"` // on oracle.MachineClock
+	UntilNS int64 `json:"until_ns,omitempty"`
+	Wrong   bool  `json:"wrong,omitempty"` // the engine's clock has jumped
 }
 
 // Word is the kind of a message.
@@ -51,6 +55,11 @@ const (
 	SayGoroutines  Word = "goroutines"
 	SayProblem     Word = "problem"
 	SayDeadlock    Word = "deadlock" // one of its statements was a deadlock's victim
+
+	// Of a case with a limit.
+	SayPermitted   Word = "permitted"    // a turn that began at AtNS has renewed the engine's permits, until UntilNS
+	SayActionBegan Word = "action_began" // N numbers the attempts of actions of this process
+	SayActionEnded Word = "action_ended"
 )
 
 const isSaying = `{"say":`

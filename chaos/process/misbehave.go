@@ -128,11 +128,13 @@ type clock struct {
 	onRead func() // called at the first reading after a jump
 	ahead  atomic.Int64
 	fresh  atomic.Bool // not read since the jump
+	jumped atomic.Bool // once or more
 }
 
 func (c *clock) jump(ahead time.Duration) {
 	if c.ahead.Swap(int64(ahead)) != int64(ahead) && ahead != 0 {
 		c.fresh.Store(true)
+		c.jumped.Store(true)
 	}
 }
 

@@ -1,0 +1,50 @@
+package cases
+
+import (
+	"fmt"
+	"slices"
+
+	"pulley/engine/limit"
+)
+
+// LimitName is the name of the limit that a case has.
+const LimitName = "chaos"
+
+// withLimits are the designs that have limits.
+var withLimits = []string{"push", "journal"}
+
+// IsLimited reports whether the case has a limit.
+func (c Case) IsLimited() bool { return c.LimitConcurrency != 0 || c.LimitRate != "" }
+
+// Limit is the limit of the case, of the actions of all its workloads. It fails if the backend has no limits, or if the limit is not
+// valid.
+func (c Case) Limit() (limit.Limit, error) {
+	l := limit.Limit{Name: LimitName, Concurrency: c.LimitConcurrency}
+	spec, err := c.Spec()
+	if err != nil {
+		return l, err
+	}
+	if !slices.Contains(withLimits, spec.Name()) {
+		return l, fmt.Errorf("backend %s has no limits; push and journal have", spec)
+	}
+	if c.LimitRate != "" {
+		if l.Rate, err = limit.ParseRate(c.LimitRate); err != nil {
+			return l, fmt.Errorf("limit_rate: %w", err)
+		}
+	}
+	built, err := c.Build(true)
+	if err != nil {
+		return l, err
+	}
+	for _, w := range built.Workloads {
+		for _, n := range w.Graph.Nodes {
+			if n.Action != "" && !slices.Contains(l.Actions, n.Action) {
+				l.Actions = append(l.Actions, n.Action)
+			}
+		}
+	}
+	if err := l.Validate(); err != nil {
+		return l, fmt.Errorf("the limit: %w", err)
+	}
+	return l, nil
+}
