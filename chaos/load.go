@@ -20,8 +20,9 @@ import (
 // under the same id.
 type load struct {
 	of            func(i int) int // workload of the i-th instance; nil: the same for all
-	cancelOf      int             // one of so many is cancelled; zero: none
-	canceled      bool            // one was cancelled; until then every instance from the first on is to be
+	priorityOf    func(i int) int
+	cancelOf      int  // one of so many is cancelled; zero: none
+	canceled      bool // one was cancelled; until then every instance from the first on is to be
 	cancels       []flight
 	cancel        func(engine int, id uuid.UUID)               // requests it
 	send          func(engine int, s process.Submission) error // fails if the engine's process has ended
@@ -87,7 +88,7 @@ func (l *load) setPace(most int, perS float64) {
 
 func newLoad(c cases.Case, send func(int, process.Submission) error, record func(oracle.Event)) *load {
 	return &load{
-		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
+		priorityOf: c.PriorityOf, cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
 		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, resubmitAfter: resubmitAfter(c),
 		open: map[uuid.UUID]*flight{}, change: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
@@ -313,7 +314,7 @@ func (l *load) fill() time.Duration {
 	for range more {
 		id := uuid.New()
 		canceled := l.cancelOf > 0 && (len(l.all)%l.cancelOf == l.cancelOf-1 || len(l.all) >= l.cancelOf && !l.canceled)
-		l.open[id] = &flight{Submission: process.Submission{ID: id, Workload: l.workload(len(l.all))}, engine: -1, begun: time.Now(), cancel: canceled}
+		l.open[id] = &flight{Submission: process.Submission{ID: id, Workload: l.workload(len(l.all)), Priority: l.priorityOf(len(l.all))}, engine: -1, begun: time.Now(), cancel: canceled}
 		l.all = append(l.all, id)
 	}
 	var due []flight

@@ -57,7 +57,13 @@ type workerModel struct {
 
 func (c workerModel) actions(task backend.Task) *behaviour.Actions {
 	if task.Program != nil {
-		if w := c.of[task.Program.Hash()]; w != nil {
+		w := c.of[task.Program.Hash()]
+		if w == nil && task.Program.Priority() != 0 {
+			if usual, err := task.Program.WithPriority(0); err == nil {
+				w = c.of[usual.Hash()]
+			}
+		}
+		if w != nil {
 			return w.Calls()
 		}
 	}

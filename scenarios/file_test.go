@@ -227,12 +227,17 @@ func TestExecutor(t *testing.T) {
 		if err := executor.Check(list[i].Graph); err != nil {
 			t.Error(err)
 		}
-		got, failed := executor.Execute(t.Context(), backend.Task{Action: "work", Args: json.RawMessage("{}"), Attempt: 1, Program: program})
-		if failed != nil {
-			got = json.RawMessage(failed.Type)
-		}
-		if string(got) != want {
-			t.Errorf("%s gives %s, want %s", list[i].Name, got, want)
+		for _, priority := range []int{0, 3} {
+			if program, err = program.WithPriority(priority); err != nil {
+				t.Fatal(err)
+			}
+			got, failed := executor.Execute(t.Context(), backend.Task{Action: "work", Args: json.RawMessage("{}"), Attempt: 1, Program: program})
+			if failed != nil {
+				got = json.RawMessage(failed.Type)
+			}
+			if string(got) != want {
+				t.Errorf("%s with priority %d gives %s, want %s", list[i].Name, priority, got, want)
+			}
 		}
 	}
 	if _, err = scenarios.Executor(list[0], mixed(t, loaded(t, filepath.Join(dir, "b/one.yaml")), 1, scenarios.Options{}).Workloads[0]); err != nil {

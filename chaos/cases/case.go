@@ -13,6 +13,7 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/engine/backend/designs"
+	"pulley/engine/graph"
 )
 
 // Case is a run as data.
@@ -43,6 +44,9 @@ type Case struct {
 	// start in a period, such as 100/s. Zero and empty: there is no such limit.
 	LimitConcurrency int    `json:"limit_concurrency,omitempty"`
 	LimitRate        string `json:"limit_rate,omitempty"`
+
+	// Priorities gives instances the priorities from 0 to this one, in turn. Zero: all have 0.
+	Priorities int `json:"priorities,omitempty"`
 
 	// WithinMS is when the plan ends: faults that have not begun by then are dropped. Zero: all are applied.
 	WithinMS int `json:"within_ms,omitempty"`
@@ -130,6 +134,7 @@ func (c Case) Validate() error {
 	within("last_ms", c.LastMS, 0, lastMax)
 	within("instances", c.Instances, 0, instancesMax)
 	within("slots", c.Slots, 1, slotsMax)
+	within("priorities", c.Priorities, 0, graph.PriorityMax)
 	if c.Soak && (c.Engines < 2 || c.LastMS < SoakLeastMS) {
 		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, one of them for the whole run, and %d ms", c.Engines, c.LastMS, SoakLeastMS))
 	}
@@ -152,9 +157,8 @@ func (c Case) Validate() error {
 	}
 	if _, err := c.Build(true); err != nil {
 		errs = append(errs, err)
-	} else if c.IsLimited() {
-		_, err := c.Limit()
-		errs = append(errs, err)
+	} else {
+		errs = append(errs, c.validateOrder())
 	}
 	for i, f := range c.Faults {
 		if _, err := fault.Find(f.Kind); err != nil {

@@ -193,18 +193,13 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	h.witness = newWitness(store, h.Case.Lease(), h.lines, h.Source)
 	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.reportMisbehaved)
 	h.store = h.repeats
-	if !h.Case.IsLimited() {
-		return nil
-	}
 	limiter, ok := store.(backend.Limiter) // a planted bug may be one
 	if !ok {
 		limiter, ok = opened.(backend.Limiter)
 	}
-	if !ok {
-		opened.Close()
-		return fmt.Errorf("backend %s has no limits", spec)
+	if ok {
+		h.store = orderingStore{h.repeats, &permits{Limiter: limiter, lease: h.Case.Lease(), say: h.lines.write}}
 	}
-	h.store = limitedStore{h.repeats, &permits{Limiter: limiter, lease: h.Case.Lease(), say: h.lines.write}}
 	return nil
 }
 
@@ -249,7 +244,7 @@ func (h *host) cancel(ctx context.Context, id uuid.UUID) {
 func (h *host) submit(ctx context.Context, s Submission) {
 	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.Call())
 	defer cancel()
-	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload]})
+	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload], Priority: s.Priority})
 	if err != nil {
 		h.lines.write(Message{Say: SayUnsubmitted, ID: s.ID, Text: err.Error()})
 	}

@@ -30,6 +30,7 @@ type Order struct {
 type Submission struct {
 	ID       uuid.UUID `json:"id"`
 	Workload int       `json:"workload"`
+	Priority int       `json:"priority,omitempty"`
 }
 
 // Message is a line of a process that is no event of the history.

@@ -180,7 +180,9 @@ func (d *conductor) claim(ctx context.Context) error {
 		d.idle = 0
 		return err
 	}
-	if d.answerLost { // the end may have been in a lost answer
+	// The end may have been in a lost answer. And a shard that this backend had not adopted yet when the instance was submitted is the
+	// journal's to continue: no call of ours reports what ended there.
+	if d.answerLost || d.store.Advance == nil && d.idle >= idleMax {
 		if err := d.readInstance(ctx); err != nil || d.ended {
 			return err
 		}

@@ -1,6 +1,7 @@
 package differ_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -181,6 +182,12 @@ func generated(t *testing.T, d design, told *lines) {
 	store := d.open(t)
 	generator := programs.Generator(programs.Options{})
 	seen, outer := mix{}, t
+	var first error
+	defer func() {
+		if first != nil {
+			outer.Logf("the first of the errors: %v", first) // it may not come again
+		}
+	}()
 	rapid.Check(t, func(t *rapid.T) {
 		if depth.Interrupted().Err() != nil {
 			return
@@ -191,6 +198,7 @@ func generated(t *testing.T, d design, told *lines) {
 		c := differ.Case{Backend: d.name, Program: generator.Draw(t, "program"), Schedule: schedules(t)}
 		report, err := differ.Run(context.Background(), c, store)
 		if err != nil {
+			first = cmp.Or(first, err)
 			t.Log(err) // tokens and ids differ between runs; shrinking compares the words
 			t.Fatal(explain(c, err))
 		}

@@ -13,16 +13,18 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// The designs that cases may limit are those with limits.
-func TestDesignsWithLimits(t *testing.T) {
+// The designs that cases may limit, and give priorities, are those that have them.
+func TestDesignsWithLimitsAndPriorities(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	for _, design := range designs.Durable() {
 		store, err := design.Open(context.Background(), designs.OpenOptions{DSN: dsn, Schema: pgtest.SchemaOf(t, design.String())})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, has := store.(backend.Limiter); has != slices.Contains(withLimits, design.Name()) {
-			t.Errorf("%s has limits: %v", design, has)
+		_, limits := store.(backend.Limiter)
+		_, priorities := store.(backend.Prioritizer)
+		if want := slices.Contains(ordering, design.Name()); limits != want || priorities != want {
+			t.Errorf("%s has limits: %v, and priorities: %v", design, limits, priorities)
 		}
 		store.Close()
 	}
@@ -35,9 +37,11 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for want, change := range map[string]func(*Case){
-		"backend eager has no limits; push and journal have": func(c *Case) { c.Backend = "eager" },
-		`limit_rate: rate "often"`:                           func(c *Case) { c.LimitRate = "often" },
-		"the limit: concurrency is -1":                       func(c *Case) { c.LimitConcurrency, c.LimitRate = -1, "" },
+		"backend eager has no limits; push and journal have":        func(c *Case) { c.Backend = "eager" },
+		`limit_rate: rate "often"`:                                  func(c *Case) { c.LimitRate = "often" },
+		"priorities is 10, must be from 0 to 9":                     func(c *Case) { c.Priorities = 10 },
+		"backend pull:scan=sql has no priorities; push and journal": func(c *Case) { c.Backend, c.Priorities = "pull:scan=sql", 1 },
+		"the limit: concurrency is -1":                              func(c *Case) { c.LimitConcurrency, c.LimitRate = -1, "" },
 	} {
 		wrong := c
 		change(&wrong)

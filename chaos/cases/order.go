@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,8 +11,24 @@ import (
 // LimitName is the name of the limit that a case has.
 const LimitName = "chaos"
 
-// withLimits are the designs that have limits.
-var withLimits = []string{"push", "journal"}
+// ordering are the designs that have limits and priorities.
+var ordering = []string{"push", "journal"}
+
+// validateOrder checks the limit and the priorities.
+func (c Case) validateOrder() error {
+	var errs []error
+	if spec, err := c.Spec(); err == nil && c.Priorities > 0 && !slices.Contains(ordering, spec.Name()) {
+		errs = append(errs, fmt.Errorf("backend %s has no priorities; push and journal have", spec))
+	}
+	if c.IsLimited() {
+		_, err := c.Limit()
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// PriorityOf is the priority of the i-th instance.
+func (c Case) PriorityOf(i int) int { return i % (c.Priorities + 1) }
 
 // IsLimited reports whether the case has a limit.
 func (c Case) IsLimited() bool { return c.LimitConcurrency != 0 || c.LimitRate != "" }
@@ -24,7 +41,7 @@ func (c Case) Limit() (limit.Limit, error) {
 	if err != nil {
 		return l, err
 	}
-	if !slices.Contains(withLimits, spec.Name()) {
+	if !slices.Contains(ordering, spec.Name()) {
 		return l, fmt.Errorf("backend %s has no limits; push and journal have", spec)
 	}
 	if c.LimitRate != "" {

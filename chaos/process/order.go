@@ -13,11 +13,14 @@ import (
 	"pulley/engine/worker"
 )
 
-// limitedStore is an engine's store with its limits.
-type limitedStore struct {
+// orderingStore is an engine's store with its limits and priorities. The designs that have one have both.
+type orderingStore struct {
 	Store
 	*permits
 }
+
+// OrdersByPriority implements backend.Prioritizer.
+func (orderingStore) OrdersByPriority() {}
 
 // permits are a store's limits. It tells until when a turn of the engine has renewed its permits.
 type permits struct {
