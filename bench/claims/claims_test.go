@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // The shortest experiments of each kind must measure on a real server; what they find does not matter. At night they are as
 // large as a user's quick ones, and include the one that builds a program.
 func TestMeasure(t *testing.T) {
-	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst"}
+	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst", "limits"}
 	if depth.Night() {
 		only = append(only, "tasks")
 	}

@@ -27,6 +27,7 @@ func goals() []experiment {
 		{name: "hop", goal: true, about: "a hop takes 0.6 (journal: 1.2) times what its transaction takes; no poll is to be seen", takes: effort{1.5, 4}, run: goalHop},
 		{name: "result", goal: true, about: "from Submit to the result of one action in the time of 4 commits (journal: 3), of which it makes 2", takes: effort{1.5, 5}, run: goalResult},
 		{name: "burst", goal: true, about: "10,000 canceled instances are cleaned up without a dent in others' throughput", takes: effort{3, 45}, run: goalBurst},
+		{name: "limits", goal: true, about: "engines that keep limits are as fast as others, for what no limit bounds", takes: effort{5, 45}, run: goalLimits},
 		{name: "asleep", goal: true, fresh: true, about: "bytes in the engine and in the database for each of a million instances that sleep, or wait", takes: effort{1.5, 105}, run: goalAsleep},
 		{name: "tasks", goal: true, about: "500 concurrent tasks within 25 MB of a program that embeds the engine", takes: effort{2, 3}, run: goalTasks},
 		{name: "instances", goal: true, fresh: true, about: "100,000 running instances of 10 nodes within 1 GB", takes: effort{2, 38}, run: goalInstances},
