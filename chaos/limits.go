@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +85,7 @@ func (x *executions) leave(source string, at int64) {
 
 // attempts returns all attempts as far as they count, and how many are left out since their engine's clock was wrong. An attempt counts
 // from its begin until its end, or until its engine's permits have ended: then the engine ends it, as soon as it runs at all, and others
-// need not wait for that. wall is the time at now, on oracle.MachineClock.
+// need not wait for that. One that begins without permits counts until its own end, unless it was decided with them. wall is the time at now, on oracle.MachineClock.
 func (x *executions) attempts(now int64, wall time.Time) (all []limit.Attempt, leftOut int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,8 +101,12 @@ func (x *executions) attempts(now int64, wall time.Time) (all []limit.Attempt, l
 				leftOut++
 				continue
 			}
-			if until := of.permittedFrom(e.begun); until > e.begun {
+			until := of.permittedUntil(e.begun)
+			switch {
+			case until > e.begun:
 				e.ended = min(e.ended, until)
+			case until > 0 && e.begun <= of.firstAfter(until)+int64(decidedBefore):
+				e.ended = e.begun
 			}
 			all = append(all, limit.Attempt{Action: anyAction, Start: at(e.begun), End: at(e.ended)})
 		}
@@ -109,21 +114,41 @@ func (x *executions) attempts(now int64, wall time.Time) (all []limit.Attempt, l
 	return all, leftOut
 }
 
-// permittedFrom returns until when permits that there are at a time were renewed without a gap; zero: there are none.
-func (of *executionsOf) permittedFrom(at int64) (until int64) {
+// permittedUntil returns until when permits that there are at a time were renewed without a gap, or, if there are none, when the last
+// ones before ended; zero: there were none.
+func (of *executionsOf) permittedUntil(at int64) (until int64) {
 	for _, p := range of.permits {
-		switch {
-		case p.begun <= at:
-			until = max(until, p.until)
-		case until < at:
-			return 0
-		case p.begun > until:
-			return until
-		default:
-			until = max(until, p.until)
+		if p.begun > at && (until <= at || p.begun > until) {
+			break
 		}
+		until = max(until, p.until)
 	}
 	return until
+}
+
+// decidedBefore is how long after an engine's first sign of life without permits an attempt may begin that it decided before: it stood
+// still in between.
+const decidedBefore = 50 * time.Millisecond
+
+// firstAfter is the first time after another one at which the engine did anything.
+func (of *executionsOf) firstAfter(at int64) int64 {
+	first := int64(math.MaxInt64)
+	consider := func(t int64) {
+		if t > at {
+			first = min(first, t)
+		}
+	}
+	for _, e := range of.ended {
+		consider(e.begun)
+		consider(e.ended)
+	}
+	for _, e := range of.open {
+		consider(e.begun)
+	}
+	for _, p := range of.permits {
+		consider(p.begun)
+	}
+	return first
 }
 
 const anyAction = "any"

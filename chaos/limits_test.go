@@ -62,6 +62,7 @@ func TestAttemptsThatCount(t *testing.T) {
 	ended := func(source string, n int, at int64) {
 		x.note(source, process.Message{Say: process.SayActionEnded, N: n, AtNS: at})
 	}
+	const now = int64(time.Second)
 	permitted("a", 0, 10)
 	permitted("a", 8, 18)
 	permitted("a", 30, 40)
@@ -69,22 +70,26 @@ func TestAttemptsThatCount(t *testing.T) {
 	ended("a", 1, 7)
 	began("a", 2, 6) // its permits end at 18, though the engine has others later
 	ended("a", 2, 35)
-	began("a", 3, 20) // without any
+	began("a", 3, 20) // without any; this is the first that it does after they have ended
 	ended("a", 3, 35)
-	began("a", 4, 31) // has not ended
+	began("a", 4, 31) // has not ended; its permits have
+	permitted("c", 0, 10)
+	began("c", 1, 12)
+	ended("c", 1, 13)
+	began("c", 2, 12+int64(decidedBefore)+1)
 	permitted("b", 0, 50)
 	began("b", 1, 1)
 	began("b", 2, 2)
 	ended("b", 2, 3)
 	x.leave("b", 9)
 	x.note("b", process.Message{Say: process.SayActionBegan, N: 3, AtNS: 4, Wrong: true})
-	all, leftOut := x.attempts(38, time.Unix(0, 38))
+	all, leftOut := x.attempts(now, time.Unix(0, now))
 	var got [][2]int64
 	for _, a := range all {
 		got = append(got, [2]int64{a.Start.UnixNano(), a.End.UnixNano()})
 	}
 	slices.SortFunc(got, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
-	want := [][2]int64{{1, 9}, {2, 3}, {5, 7}, {6, 18}, {20, 35}, {31, 38}}
+	want := [][2]int64{{1, 9}, {2, 3}, {5, 7}, {6, 18}, {12, 12}, {20, 20}, {31, 40}, {12 + int64(decidedBefore) + 1, now}}
 	if !slices.Equal(got, want) || leftOut != 1 {
 		t.Errorf("%v, and %d left out, want %v, and 1", got, leftOut, want)
 	}
