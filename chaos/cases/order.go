@@ -17,7 +17,11 @@ var ordering = []string{"push", "journal"}
 // validateOrder checks the limit and the priorities.
 func (c Case) validateOrder() error {
 	var errs []error
-	if spec, err := c.Spec(); err == nil && c.Priorities > 0 && !slices.Contains(ordering, spec.Name()) {
+	spec, err := c.Spec()
+	if err != nil { // Validate has it
+		return nil
+	}
+	if c.Priorities > 0 && !slices.Contains(ordering, spec.Name()) {
 		errs = append(errs, fmt.Errorf("backend %s has no priorities; push and journal have", spec))
 	}
 	if c.IsLimited() {
