@@ -94,6 +94,7 @@ type process struct {
 	cmd      *exec.Cmd
 	in       io.WriteCloser
 	messages chan protocol.Response // closed when standard output ends
+	early    []protocol.Response    // came before the answer to the last submission
 }
 
 // start starts a process, which is killed when the test ends. One creates the tables; slots: none, so that it does not work.
@@ -194,19 +195,24 @@ func (p *process) poll(what string, patience time.Duration, wanted func(protocol
 	ctx, cancel := depth.Within(p.run.t.Context(), p.run.t, patience)
 	defer cancel()
 	for {
-		select {
-		case m, open := <-p.messages:
-			if !open {
-				p.run.t.Fatalf("the process ended before %s", what)
+		var open bool
+		if len(p.early) > 0 {
+			m, open, p.early = p.early[0], true, p.early[1:]
+		} else {
+			select {
+			case m, open = <-p.messages:
+			case <-ctx.Done():
+				return m, false
 			}
-			if m.Kind == protocol.KindError {
-				p.run.t.Fatalf("an error before %s: %s", what, m.Message)
-			}
-			if wanted(m) {
-				return m, true
-			}
-		case <-ctx.Done():
-			return m, false
+		}
+		if !open {
+			p.run.t.Fatalf("the process ended before %s", what)
+		}
+		if m.Kind == protocol.KindError {
+			p.run.t.Fatalf("an error before %s: %s", what, m.Message)
+		}
+		if wanted(m) {
+			return m, true
 		}
 	}
 }
@@ -215,7 +221,12 @@ func (p *process) submit(instances ...protocol.Instance) {
 	p.run.t.Helper()
 	p.run.batch++
 	p.send(protocol.Request{Kind: protocol.KindSubmit, Batch: p.run.batch, Instances: instances})
-	p.await("submitted", func(m protocol.Response) bool { return m.Kind == protocol.KindSubmitted && m.Batch == p.run.batch })
+	var early []protocol.Response // a task may start before its submission is answered
+	p.await("submitted", func(m protocol.Response) bool {
+		early = append(early, m)
+		return m.Kind == protocol.KindSubmitted && m.Batch == p.run.batch
+	})
+	p.early = early[:len(early)-1]
 }
 
 func (p *process) look(ids ...string) []protocol.State {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -20,7 +21,8 @@ type testCmd struct {
 	Flags    string        `help:"More for go test, such as '-cover' or '-run TestX'."`
 	Out      string        `default:"out/test" help:"Where the events and the times are kept. Default: out/test."`
 
-	built *built // nil: go test compiles
+	built         *built // nil: go test compiles
+	singlesAtOnce int    // zero: singlesAtOnce
 }
 
 func (o *testCmd) Run(ctx context.Context) error {
@@ -55,6 +57,7 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 		atOnce = packagesAtOnce()
 	}
 	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
+	all.singlesAtOnce = o.singlesAtOnce
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
@@ -140,7 +143,7 @@ func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 		}
 		without.env = withVariable(all.env, commandVariable, file)
 	}
-	without.race, without.atOnce, without.record = false, singlesAtOnce, strings.TrimSuffix(all.record, ".json")+"-single.json"
+	without.race, without.atOnce, without.record = false, cmp.Or(all.singlesAtOnce, singlesAtOnce), strings.TrimSuffix(all.record, ".json")+"-single.json"
 	begun := time.Now()
 	var tallies [2]*tally
 	var group errgroup.Group
