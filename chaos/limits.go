@@ -91,12 +91,12 @@ func (x *executions) attempts(now int64, wall time.Time) (all []limit.Attempt, l
 	defer x.mu.Unlock()
 	at := func(ns int64) time.Time { return wall.Add(time.Duration(ns - now)) }
 	for _, of := range x.of {
-		ended := of.ended
+		attempts := slices.Clone(of.ended)
 		for _, e := range of.open {
 			e.ended = now
-			ended = append(slices.Clip(ended), e)
+			attempts = append(attempts, e)
 		}
-		for _, e := range ended {
+		for _, e := range attempts {
 			if e.wrong {
 				leftOut++
 				continue

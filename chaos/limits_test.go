@@ -9,6 +9,7 @@ import (
 	"pulley/chaos/fault"
 	"pulley/chaos/process"
 	"pulley/engine/limit"
+	"pulley/engine/oracle"
 	"pulley/internal/depth"
 )
 
@@ -98,5 +99,25 @@ func TestAttemptsThatCount(t *testing.T) {
 	}
 	if err := (limit.Limit{Name: "l", Actions: []string{anyAction}, Concurrency: 2}).Check(all); err == nil {
 		t.Error("three of two at once are no violation")
+	}
+}
+
+// Over five periods, as many attempts may begin as in six.
+func TestRatesAreJudged(t *testing.T) {
+	for n, want := range map[int]Verdict{60: Pass, 61: Fail} {
+		c := limitedCase("push")
+		c.LimitConcurrency, c.LimitRate = 0, "10/s"
+		r := &run{Case: c, watch: newWatch(), result: newResult(c)}
+		begun := oracle.MachineClock() - int64(time.Minute)
+		r.watch.executions.note("a", process.Message{Say: process.SayPermitted, AtNS: begun, UntilNS: begun + int64(time.Minute)})
+		for i := range n {
+			at := begun + int64(i)*int64(5*time.Second)/61
+			r.watch.executions.note("a", process.Message{Say: process.SayActionBegan, N: i, AtNS: at})
+			r.watch.executions.note("a", process.Message{Say: process.SayActionEnded, N: i, AtNS: at + 1})
+		}
+		r.judgeLimit()
+		if r.result.conclude(); r.result.Verdict != want {
+			t.Errorf("%d attempts in less than five seconds: %s, %v, want %s", n, r.result.Verdict, r.result.Violations, want)
+		}
 	}
 }

@@ -15,19 +15,20 @@ import (
 
 // limiting is what an engine has to do with limits.
 type limiting struct {
-	name  string
-	keeps bool                                 // engine.Config.Limits
-	set   func(actions []string) []limit.Limit // of the workload's actions; nil: none
+	name    string
+	keeps   bool                               // engine.Config.Limits
+	set     func(actions []string) limit.Limit // of the workload's actions; nil: none
+	claimed float64                            // of the rate without limits, at least; zero: nothing
 }
 
 var limitings = []limiting{
 	{name: "limits off"},
-	{name: "no limit", keeps: true},
-	{name: "a limit of others", keeps: true, set: func([]string) []limit.Limit {
-		return []limit.Limit{{Name: "others", Actions: []string{"another"}, Concurrency: 7, Rate: limit.Rate{Starts: 100, Per: time.Second}}}
+	{name: "no limit", keeps: true, claimed: 0.97},
+	{name: "a limit of others", keeps: true, claimed: 0.97, set: func([]string) limit.Limit {
+		return limit.Limit{Name: "others", Actions: []string{"another"}, Concurrency: 7, Rate: limit.Rate{Starts: 100, Per: time.Second}}
 	}},
-	{name: "a limit that is never reached", keeps: true, set: func(actions []string) []limit.Limit {
-		return []limit.Limit{{Name: "wide", Actions: actions, Concurrency: limit.ConcurrencyMax}}
+	{name: "a limit that is never reached", keeps: true, set: func(actions []string) limit.Limit { // which counts each attempt
+		return limit.Limit{Name: "wide", Actions: actions, Concurrency: limit.ConcurrencyMax}
 	}},
 }
 
@@ -58,12 +59,12 @@ func goalLimits(ctx context.Context, l *lab) ([]claim.Claim, error) {
 				l.printf("run %d of %d: %s, %s: %.0f nodes/s", run+1, l.runs, name, how.name, rate)
 			}
 		}
-		for i, how := range limitings[1:] {
-			bound, claimed := claim.AtLeast, 0.97
-			if i == len(limitings)-2 { // it counts each attempt
-				bound, claimed = claim.Alongside, 0
+		for _, how := range limitings[1:] {
+			bound := claim.AtLeast
+			if how.claimed == 0 {
+				bound = claim.Alongside
 			}
-			c.Figures = append(c.Figures, ratio("nodes/s, "+how.name+" / limits off, "+name, rates[how.name], rates[limitings[0].name], bound, claimed))
+			c.Figures = append(c.Figures, ratio("nodes/s, "+how.name+" / limits off, "+name, rates[how.name], rates[limitings[0].name], bound, how.claimed))
 		}
 	}
 	return []claim.Claim{c}, nil
@@ -82,16 +83,8 @@ func (l *lab) limitedOnce(ctx context.Context, name string, size int, how limiti
 	}
 	defer s.close(ctx)
 	if how.set != nil {
-		var actions []string
-		for _, n := range load.Graph.Nodes {
-			if n.Action != "" && !slices.Contains(actions, n.Action) {
-				actions = append(actions, n.Action)
-			}
-		}
-		for _, set := range how.set(actions) {
-			if err := s.backend.(backend.Limiter).SetLimit(ctx, set); err != nil {
-				return 0, err
-			}
+		if err := s.backend.(backend.Limiter).SetLimit(ctx, how.set(load.Graph.Actions())); err != nil {
+			return 0, err
 		}
 	}
 	loaded := s.load(ctx, load, limitsInFlight)

@@ -8,8 +8,7 @@ import (
 	"pulley/engine/limit"
 )
 
-// LimitName is the name of the limit that a case has.
-const LimitName = "chaos"
+const limitName = "chaos"
 
 // ordering are the designs that have limits and priorities.
 var ordering = []string{"push", "journal"}
@@ -28,6 +27,9 @@ func (c Case) validateOrder() error {
 		_, err := c.Limit()
 		errs = append(errs, err)
 	}
+	if c.IsLimited() && c.Soak { // every attempt counts, and would be kept
+		errs = append(errs, errors.New("a soak keeps only a part of its history, by which a limit cannot be judged; leave one of them out"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -40,7 +42,7 @@ func (c Case) IsLimited() bool { return c.LimitConcurrency != 0 || c.LimitRate !
 // Limit is the limit of the case, of the actions of all its workloads. It fails if the backend has no limits, or if the limit is not
 // valid.
 func (c Case) Limit() (limit.Limit, error) {
-	l := limit.Limit{Name: LimitName, Concurrency: c.LimitConcurrency}
+	l := limit.Limit{Name: limitName, Concurrency: c.LimitConcurrency}
 	spec, err := c.Spec()
 	if err != nil {
 		return l, err
@@ -58,12 +60,10 @@ func (c Case) Limit() (limit.Limit, error) {
 		return l, err
 	}
 	for _, w := range built.Workloads {
-		for _, n := range w.Graph.Nodes {
-			if n.Action != "" && !slices.Contains(l.Actions, n.Action) {
-				l.Actions = append(l.Actions, n.Action)
-			}
-		}
+		l.Actions = append(l.Actions, w.Graph.Actions()...)
 	}
+	slices.Sort(l.Actions)
+	l.Actions = slices.Compact(l.Actions)
 	if err := l.Validate(); err != nil {
 		return l, fmt.Errorf("the limit: %w", err)
 	}

@@ -103,7 +103,7 @@ func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err 
 			return err
 		}
 		if busy(run) {
-			c.AtOnce, c.singlesAtOnce = 3*packagesAtOnce(), 2*singlesAtOnce // or the loops would get half of the time
+			c.AtOnce = 2 * packagesAtOnce() // or the loops would get most of the time
 			return p.runAlongsideLoops(ctx, work)
 		}
 		return work()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,13 +15,12 @@ import (
 
 type testCmd struct {
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
-	AtOnce   int           `help:"Packages at a time. Default: one and a half for each processor, since tests also wait."`
+	AtOnce   int           `help:"Packages at a time, of those with the race detector and of the others. Default: one and a half for each processor, since tests also wait."`
 	Timeout  time.Duration `default:"60m" help:"How long one package may take: a bound of what hangs, no measure. Default: 60m."`
 	Flags    string        `help:"More for go test, such as '-cover' or '-run TestX'."`
 	Out      string        `default:"out/test" help:"Where the events and the times are kept. Default: out/test."`
 
-	built         *built // nil: go test compiles
-	singlesAtOnce int    // zero: singlesAtOnce
+	built *built // nil: go test compiles
 }
 
 func (o *testCmd) Run(ctx context.Context) error {
@@ -57,7 +55,6 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 		atOnce = packagesAtOnce()
 	}
 	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
-	all.singlesAtOnce = o.singlesAtOnce
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
@@ -105,8 +102,6 @@ var singles = []string{
 	"sim/pgsim", "sim/pgsim/eager", "sim/pgsim/journal", "sim/pgsim/pull", "sim/pgsim/push", "sim/world",
 }
 
-const singlesAtOnce = 3
-
 // commandPackage is the command. Its tests call it, and start it as a process.
 const commandPackage = "cmd/pulley"
 
@@ -143,7 +138,7 @@ func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 		}
 		without.env = withVariable(all.env, commandVariable, file)
 	}
-	without.race, without.atOnce, without.record = false, cmp.Or(all.singlesAtOnce, singlesAtOnce), strings.TrimSuffix(all.record, ".json")+"-single.json"
+	without.race, without.record = false, strings.TrimSuffix(all.record, ".json")+"-single.json"
 	begun := time.Now()
 	var tallies [2]*tally
 	var group errgroup.Group

@@ -28,8 +28,6 @@ type tests struct {
 	record   string            // a file for the events; empty: none
 	built    *built            // nil: go test compiles
 	meter    *spentMeter       // nil: processor time is not recorded
-
-	singlesAtOnce int // for testSplit; zero: the constant
 }
 
 // garbage is GOGC: short-lived test binaries collect garbage less often.
