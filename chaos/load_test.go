@@ -83,3 +83,16 @@ func TestCancelsUntilOneIsCanceled(t *testing.T) {
 		t.Errorf("to be canceled were %d, want %d", wanted, want)
 	}
 }
+
+func TestPrioritiesInTurn(t *testing.T) {
+	l := newLoad(cases.Case{InFlight: 5, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000, Priorities: 2},
+		func(int, process.Submission) error { return nil }, func(oracle.Event) {})
+	l.fill()
+	var got []int
+	for _, id := range l.all {
+		got = append(got, l.open[id].Priority)
+	}
+	if want := []int{0, 1, 2, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("the priorities are %d, want %d", got, want)
+	}
+}
