@@ -28,7 +28,7 @@ func TestLimitsHold(t *testing.T) {
 		t.Run(design, func(t *testing.T) {
 			t.Parallel()
 			c := limitedCase(design)
-			c.LimitRate, c.Priorities = "200/s", 9
+			c.LimitRate, c.Priorities, c.Fair = "200/s", 9, true
 			for i, kind := range []string{"process.kill", "process.pause", "wire.cut", "process.clock", "process.kill"} {
 				c.Faults = append(c.Faults, fault.Fault{Kind: kind, Engine: i % c.Engines, K: 1, HoldMS: 1500, When: fault.When{Event: "answered", N: 20}})
 			}

@@ -72,6 +72,12 @@ type Config struct {
 	// whatever it likes. New fails if the backend is no backend.Limiter.
 	Limits bool
 
+	// Fair makes workflows take turns where more waits than workers can do, and instances: otherwise what became ready first starts first.
+	// Of the starts that claims fill, a third goes to workflows in equal parts, a third to instances in equal parts, and a third to what
+	// has waited longest. Each priority of a workflow counts as a workflow. Set it in all engines of a store: what an engine without it
+	// leaves waiting has no turns of workflows. New fails if the backend is no backend.TurnTaker.
+	Fair bool
+
 	// LimitTurn is the pause between two turns with limits, in which engines share them; ten times that while the engine needs
 	// nothing of them, which is how late a new limit holds. Zero: 100 ms. From 10 ms to 1 min
 	LimitTurn time.Duration
@@ -169,6 +175,9 @@ func (c Config) validate() error {
 	if _, ok := c.Backend.(backend.Limiter); c.Limits && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Limits is set, and backend %T has none; use push, journal or memory", c.Backend))
 	}
+	if _, ok := c.Backend.(backend.TurnTaker); c.Fair && c.Backend != nil && !ok {
+		errs = append(errs, fmt.Errorf("Fair is set, and backend %T takes no turns; use push or journal", c.Backend))
+	}
 	if _, ok := c.Backend.(signal.Store); c.Signals && c.Backend != nil && !ok {
 		errs = append(errs, fmt.Errorf("Signals is set, and backend %T has none; use another one", c.Backend))
 	}
@@ -220,7 +229,7 @@ func (c Config) dispatch() dispatch.Config {
 	return dispatch.Config{
 		Knows: knows,
 		Owner: c.Owner, Shards: c.Backend.Shards(),
-		Slots: c.Slots, Prefetch: c.Prefetch,
+		Slots: c.Slots, Prefetch: c.Prefetch, Fair: c.Fair,
 		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Pending: c.Pending, Queue: c.Queue,
 		MaxDeliveries: c.MaxDeliveries,
 		Lease:         c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,

@@ -48,6 +48,8 @@ type Case struct {
 	// Priorities gives instances the priorities from 0 to this one, in turn. Zero: all have 0.
 	Priorities int `json:"priorities,omitempty"`
 
+	Fair bool `json:"fair,omitempty"` // workflows take turns, and instances
+
 	// WithinMS is when the plan ends: faults that have not begun by then are dropped. Zero: all are applied.
 	WithinMS int `json:"within_ms,omitempty"`
 

@@ -10,10 +10,10 @@ import (
 
 const limitName = "chaos"
 
-// ordering are the designs that have limits and priorities.
+// ordering are the designs that have limits and priorities, and take turns.
 var ordering = []string{"push", "journal"}
 
-// validateOrder checks the limit and the priorities.
+// validateOrder checks the limit, the priorities and the turns.
 func (c Case) validateOrder() error {
 	var errs []error
 	spec, err := c.Spec()
@@ -22,6 +22,9 @@ func (c Case) validateOrder() error {
 	}
 	if c.Priorities > 0 && !slices.Contains(ordering, spec.Name()) {
 		errs = append(errs, fmt.Errorf("backend %s has no priorities; push and journal have", spec))
+	}
+	if c.Fair && !slices.Contains(ordering, spec.Name()) {
+		errs = append(errs, fmt.Errorf("backend %s takes no turns; push and journal do", spec))
 	}
 	if c.IsLimited() {
 		_, err := c.Limit()

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// The designs that cases may limit, and give priorities, are those that have them.
+// The designs that cases may limit, and give priorities and turns, are those that have them.
 func TestDesignsWithLimitsAndPriorities(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	for _, design := range designs.Durable() {
@@ -23,8 +23,9 @@ func TestDesignsWithLimitsAndPriorities(t *testing.T) {
 		}
 		_, limits := store.(backend.Limiter)
 		_, priorities := store.(backend.Prioritizer)
-		if want := slices.Contains(ordering, design.Name()); limits != want || priorities != want {
-			t.Errorf("%s has limits: %v, and priorities: %v", design, limits, priorities)
+		_, turns := store.(backend.TurnTaker)
+		if want := slices.Contains(ordering, design.Name()); limits != want || priorities != want || turns != want {
+			t.Errorf("%s has limits: %v, and priorities: %v, and takes turns: %v", design, limits, priorities, turns)
 		}
 		store.Close()
 	}
@@ -41,6 +42,7 @@ func TestLimit(t *testing.T) {
 		`limit_rate: rate "often"`:                                  func(c *Case) { c.LimitRate = "often" },
 		"priorities is 10, must be from 0 to 9":                     func(c *Case) { c.Priorities = 10 },
 		"backend pull:scan=sql has no priorities; push and journal": func(c *Case) { c.Backend, c.Priorities = "pull:scan=sql", 1 },
+		"backend eager takes no turns; push and journal do":         func(c *Case) { *c = Case{Backend: "eager", Fair: true, Workloads: c.Workloads}.WithDefaults() },
 		"a soak keeps only a part of its history":                   func(c *Case) { c.Soak = true },
 		"the limit: concurrency is -1":                              func(c *Case) { c.LimitConcurrency, c.LimitRate = -1, "" },
 	} {

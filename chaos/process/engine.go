@@ -152,7 +152,7 @@ func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) err
 		return err
 	}
 	h.engine, err = engine.New(engine.Config{
-		Backend: h.store, Workers: h.executor(), Limits: s.Case.IsLimited(), Owner: s.Source, Batch: spec.Batch(),
+		Backend: h.store, Workers: h.executor(), Limits: s.Case.IsLimited(), Fair: s.Case.Fair, Owner: s.Source, Batch: spec.Batch(),
 		MaxDeliveries: maxDeliveries,
 		Slots:         s.Case.Slots, Lease: s.Case.Lease(), Poll: s.Case.Sweep() / 2, Sweep: s.Case.Sweep(),
 		RetryMax: s.Case.Sweep(), CallTimeout: s.Case.Call(), Drain: s.Case.Lease(),

@@ -13,7 +13,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// orderingStore is an engine's store with its limits and priorities. The designs that have one have both.
+// orderingStore is an engine's store with its limits, priorities and turns. The designs that have one have all.
 type orderingStore struct {
 	Store
 	*permits
@@ -21,6 +21,9 @@ type orderingStore struct {
 
 // OrdersByPriority implements backend.Prioritizer.
 func (orderingStore) OrdersByPriority() {}
+
+// TakesTurns implements backend.TurnTaker.
+func (orderingStore) TakesTurns() {}
 
 // permits are a store's limits. It tells until when a turn of the engine has renewed its permits.
 type permits struct {

@@ -55,6 +55,7 @@ type chaosCmd struct {
 	LimitConcurrency int           `placeholder:"N" help:"A limit that the engines share: so many attempts of all actions at once. On push and journal. Default: none."`
 	LimitRate        string        `placeholder:"N/PERIOD" help:"A limit that the engines share: so many attempts start in a period, as in 100/s. On push and journal. Default: none."`
 	Priorities       int           `placeholder:"N" help:"Instances have the priorities from 0 to N, at most 9, in turn. On push and journal. Default: 0."`
+	Fair             bool          `help:"Workflows take turns, and instances, as with pulley work --fair. On push and journal."`
 	Every            time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
 	Soak             bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
 	Instances        int           `placeholder:"N" help:"The load continues until so many have ended, even if no fault is left. Default: 0."`
@@ -130,8 +131,8 @@ func (o *chaosCmd) finish(ctx context.Context, c *console.Console, cfg chaos.Con
 
 // runSystems disturbs systems behind adapters.
 func (o *chaosCmd) runSystems(c *console.Console) error {
-	if o.Soak || o.Rate != "" || o.Input != nil || o.Server != "any" || o.Hosts != "none" || o.Every != 0 || o.Instances != 0 || o.LimitConcurrency != 0 || o.LimitRate != "" || o.Priorities != 0 {
-		return console.Refuse(errors.New("--systems: --soak, --rate, --limit-concurrency, --limit-rate, --priorities, --every, --instances, --input, --server and --hosts are for --backend; leave them out"))
+	if o.Soak || o.Rate != "" || o.Input != nil || o.Server != "any" || o.Hosts != "none" || o.Every != 0 || o.Instances != 0 || o.LimitConcurrency != 0 || o.LimitRate != "" || o.Priorities != 0 || o.Fair {
+		return console.Refuse(errors.New("--systems: --soak, --rate, --limit-concurrency, --limit-rate, --priorities, --fair, --every, --instances, --input, --server and --hosts are for --backend; leave them out"))
 	}
 	run := systems.Chaos{
 		Systems: o.Systems, Settings: o.Setting, Scenarios: o.Scenarios, Set: o.Set, Faults: o.Faults, Replay: o.Replay, Seed: o.Seed, Duration: o.Duration,
@@ -219,7 +220,7 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	kase := cases.Case{
 		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight, Cancel: o.Cancel, Slots: o.Workers,
 		EveryMS: int(o.Every.Milliseconds()), MessagesMS: int(messages.Milliseconds()), Instances: o.Instances,
-		LimitConcurrency: o.LimitConcurrency, LimitRate: o.LimitRate, Priorities: o.Priorities,
+		LimitConcurrency: o.LimitConcurrency, LimitRate: o.LimitRate, Priorities: o.Priorities, Fair: o.Fair,
 		LeaseMS: int(o.Lease.Milliseconds()), CallMS: int(o.Lease.Milliseconds()), SweepMS: int(o.Lease.Milliseconds() / 4),
 	}
 	if o.Server == cases.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {

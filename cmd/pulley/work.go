@@ -36,6 +36,7 @@ type workCmd struct {
 	IdleExit  time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: continue until interrupted."`
 	Drain     time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may continue after the first interruption. Default: 30s."`
 	Retention console.Age   `placeholder:"TIME" help:"Delete instances that ended longer ago, in small transactions, such as 30d; 1m or more. Default: keep them."`
+	Fair      bool          `help:"Let workflows take turns, and instances, where more waits than workers can do. Give it to all engines of a schema. Default: what became ready first starts first."`
 	Schedules bool          `default:"true" negatable:"" help:"Start the instances of the schema's schedules, too: pulley schedule. Default: yes."`
 	metricsFlags
 	spanFlags
@@ -152,6 +153,9 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		return console.Ended(ctx, err)
 	}
 	defer store.Close()
+	if _, ok := store.(backend.TurnTaker); r.Fair && !ok {
+		return fmt.Errorf("--fair: backend %s takes no turns; push and journal do", spec)
+	}
 	drain := r.Drain
 	if drain == 0 {
 		drain = -1
@@ -175,7 +179,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	_, limits := store.(backend.Limiter)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: workers, Owner: owner, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
-		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Signals: own.takesSignals(store), LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: observer,
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Limits: limits, Fair: r.Fair, Signals: own.takesSignals(store), LeaveUnknown: !r.FailUnknown, Schedules: r.Schedules, Retention: r.Retention.Duration(), Observer: observer,
 	})
 	if err != nil {
 		return err

@@ -92,6 +92,11 @@ type Grant struct {
 	// priority, and leave the rest to claims. Claim leases only what would be handed out before a node run of this priority that becomes
 	// ready now. Backends without priorities need not heed it.
 	Priority int `json:",omitempty"`
+
+	// Order is that of a claim with Priority 0. Fair is set for writes by those that claim in any order, or that do not know who claims: a
+	// node run that a write without it leaves in the store may be handed out by time only. Only a TurnTaker heeds them.
+	Order Order `json:",omitempty"`
+	Fair  bool  `json:",omitempty"`
 }
 
 // Submission is a new instance.

@@ -37,6 +37,9 @@ type Config struct {
 	Notify      bool
 	NotifyEvery time.Duration // zero: one at a time
 
+	// Fair makes workflows take turns where much waits, and instances: two of three claims hand out by turns, see backend.Order.
+	Fair bool
+
 	// LimitTurn is the usual time between two turns with the store's limits, while the engine needs something of them; ten times
 	// that otherwise, which is how late new limits hold. Zero: the store has none.
 	LimitTurn time.Duration

@@ -228,13 +228,14 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 		}
 		part := max(1, (spread+want-1)/want)
 		room, spread, want = room-part, spread-part, want-1
-		s.claiming, s.more = true, false
-		m.claims++
-		m.nextClaim = (at + 1) % m.cfg.Shards
 		grant := m.grant(part)
 		if urgent := m.pressing; s.pressing < urgent {
 			grant.Priority = urgent
 		}
+		grant.Order = m.nextOrder(s)
+		s.claiming, s.more = true, false
+		m.claims++
+		m.nextClaim = (at + 1) % m.cfg.Shards
 		m.send(now, &call{op: OpClaim, shard: s}, Call{Grant: grant})
 	}
 }
@@ -415,7 +416,7 @@ func (m *Machine) notify(now time.Time) {
 }
 
 func (m *Machine) grant(most int) backend.Grant {
-	return backend.Grant{Owner: m.cfg.Owner, Max: most, Lease: m.cfg.Lease}
+	return backend.Grant{Owner: m.cfg.Owner, Max: most, Lease: m.cfg.Lease, Fair: m.cfg.Fair}
 }
 
 // send puts a call in flight, and reserves what it may bring.
@@ -423,7 +424,7 @@ func (m *Machine) send(now time.Time, c *call, cmd Call) {
 	m.nextCall++
 	cmd.ID, cmd.Op, cmd.Shard = m.nextCall, c.op, c.shard.index
 	cmd.Grant.Owner = m.cfg.Owner
-	c.sent, c.max, c.priority = now, cmd.Grant.Max, cmd.Grant.Priority
+	c.sent, c.max, c.priority, c.order = now, cmd.Grant.Max, cmd.Grant.Priority, cmd.Grant.Order
 	m.reserved += c.max
 	m.calls[cmd.ID] = c
 	m.do(cmd)

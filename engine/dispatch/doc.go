@@ -90,6 +90,12 @@
 // otherwise the successors of what runs would take the capacity. Other shards are claimed from every Poll, for what is as urgent, or has
 // waited for so long.
 //
+// # Fairness
+//
+// With Fair, the claims of a backlog are by turns of workflows, by turns of instances, and by time, one after the other: round robin
+// (Silberschatz, Galvin, Gagne, Operating System Concepts), a third of the capacity that claims fill for each. What a write makes ready
+// may still be leased at once: an instance that has begun continues, and the turns decide which work begins next.
+//
 // # Claiming work
 //
 // With capacity, a shard is claimed from when a reply reported more, when another process notified, when a waiting task is due,

@@ -103,6 +103,7 @@ type shard struct {
 	claimAnswered bool      // more is certain: a claim was answered
 	empty         bool      // the last claim, of any priority, brought nothing, and nothing was written since
 	backlog       bool      // the last reply reported more
+	turns         int       // claims of a backlog, if Fair
 	pressing      int       // the priority of urgent work that may be ready in the store
 	due           time.Time // when a task becomes due; zero: unknown
 	poll          time.Time // when to claim in any case
@@ -178,7 +179,8 @@ type call struct {
 	max   int
 	sent  time.Time
 
-	priority int // of the grant
+	priority int           // of the grant
+	order    backend.Order // of the grant
 
 	tasks   []*task
 	subs    []*submission

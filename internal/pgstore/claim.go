@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,8 @@ type Claiming struct {
 
 	// Place returns what stands for a run's path in the key of its row; nil: the path itself.
 	Place func(p *plan.Program, run graph.Run) graph.Path
+
+	Turns *Turns // of claims that are not by time; nil: all are
 
 	Values Values
 }
@@ -67,8 +70,17 @@ func (s *Store) claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 	if waited := grant.HeadStart(); waited > 0 {
 		statement, args = "claim_urgent", append(args, waited.Microseconds())
 	}
-	batch.Queue(by.Queue.statements[statement], args...).Query(func(rows pgx.Rows) (err error) {
-		found, err = collectClaimed(rows, sent, grant.Lease)
+	sql, byTurns := by.Queue.statements[statement], by.Turns != nil && grant.Order != backend.ByTime && grant.Priority == 0
+	if byTurns {
+		var last any
+		sql, last = by.Turns.claim(shard, grant.Order)
+		args = append(args, last)
+	}
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		var until uuid.UUID
+		if found, until, err = collectClaimed(rows, sent, grant.Lease); err == nil && byTurns {
+			by.Turns.had(shard, grant.Order, found, grant.Max, until)
+		}
 		return err
 	})
 	batch.Queue(by.Queue.statements["next_due"], shard).Query(func(rows pgx.Rows) error {
@@ -83,12 +95,18 @@ func (s *Store) claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 	return out, found, conn.SendBatch(ctx, batch).Close()
 }
 
-func collectClaimed(rows pgx.Rows, sent time.Time, lease time.Duration) ([]claimed, error) {
+// collectClaimed reads the rows of a claim, and up to which instance it looked, if it tells that.
+func collectClaimed(rows pgx.Rows, sent time.Time, lease time.Duration) (all []claimed, until uuid.UUID, err error) {
 	defer rows.Close()
-	var all []claimed
 	for rows.Next() {
 		var c claimed
 		row := rows.RawValues() // text as it is, the rest in binary
+		if len(row) > 9 {
+			copy(until[:], row[9])
+		}
+		if row[0] == nil { // nothing was due
+			continue
+		}
 		run := graph.Run{Node: graph.NodeID(Int4(row[1])), Path: graph.Path(row[2])}
 		c.task.Lease = backend.Lease{Key: backend.Key{Instance: uuid.UUID(row[0]), Run: run}, Token: Int8(row[3])}
 		c.task.Attempt, c.workflow, c.task.Expires = int(Int4(row[4])), Int4(row[5]), sent.Add(lease)
@@ -98,16 +116,15 @@ func collectClaimed(rows pgx.Rows, sent time.Time, lease time.Duration) ([]claim
 		case args == nil: // a sleep
 			c.task.Args = json.RawMessage("{}")
 		case ByReference(args):
-			var err error
 			if c.args, err = backend.DecodeArgs(args); err != nil {
-				return nil, err
+				return nil, until, err
 			}
 		default:
 			c.task.Args = slices.Clone(args)
 		}
 		all = append(all, c)
 	}
-	return all, rows.Err()
+	return all, until, rows.Err()
 }
 
 // ByReference reports whether encoded arguments (backend.EncodeArgs) refer to values; else they are the task's arguments.
@@ -160,4 +177,52 @@ func (s *Store) claimedTasks(ctx context.Context, shard int, rows []claimed, by 
 		tasks = append(tasks, t)
 	}
 	return tasks, nil
+}
+
+// Turns lets workflows and instances take turns in the claims of a design. Each store has its own: what matters is that every claim of an
+// engine begins behind the one before.
+type Turns struct {
+	byWorkflow, byInstance string
+
+	mu     sync.Mutex
+	shards map[int]turn
+}
+
+// turn is where the next turns of a shard begin.
+type turn struct {
+	workflow int32
+	instance uuid.UUID
+}
+
+// NewTurns returns the turns of a design whose queue has statements claim_by_workflow and claim_by_instance. Their fifth parameter is
+// the last workflow, or the last instance, that had a turn: others come first.
+func NewTurns(q *Queue) *Turns {
+	return &Turns{byWorkflow: q.MustSQL("claim_by_workflow"), byInstance: q.MustSQL("claim_by_instance"), shards: map[int]turn{}}
+}
+
+// claim returns the statement of a claim by turns, and its fifth parameter.
+func (t *Turns) claim(shard int, order backend.Order) (sql string, last any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if order == backend.ByWorkflow {
+		return t.byWorkflow, t.shards[shard].workflow
+	}
+	return t.byInstance, [16]byte(t.shards[shard].instance)
+}
+
+// had notes what had turns in a claim that wanted most node runs. One that got less has looked at instances up to until; if that is zero,
+// there are no more, and the next claim begins anew.
+func (t *Turns) had(shard int, order backend.Order, rows []claimed, most int, until uuid.UUID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.shards[shard]
+	switch last := len(rows) - 1; {
+	case order == backend.ByWorkflow && last >= 0:
+		now.workflow = rows[last].workflow
+	case order == backend.ByInstance && len(rows) < most:
+		now.instance = until
+	case order == backend.ByInstance:
+		now.instance = rows[last].task.Lease.Key.Instance
+	}
+	t.shards[shard] = now
 }

@@ -84,6 +84,14 @@ func (s *Store) CachedProgram(number int32) *plan.Program {
 	return s.programs[number]
 }
 
+// CachedNumber returns the number of a program's stored definition if it is cached, else zero.
+func (s *Store) CachedNumber(p *plan.Program) int32 {
+	hash := p.Hash()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.numbers[hash]
+}
+
 func (s *Store) remember(number int32, p *plan.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,6 +33,8 @@ type Case struct {
 	Batch      int `json:"batch"`
 	Committers int `json:"committers"`
 
+	Fair bool `json:"fair,omitempty"` // workflows and instances take turns
+
 	LeaseUS               int64 `json:"lease_us"`
 	PollUS                int64 `json:"poll_us"`
 	SweepUS               int64 `json:"sweep_us"`

@@ -119,6 +119,7 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 		c.Faults = append(c.Faults, f)
 		after += 1 + r.IntN(2*gap)
 	}
+	c.Fair = r.IntN(3) == 0 && (backend == "push" || backend == "journal")
 	return c
 }
 

@@ -128,23 +128,30 @@ func (q *Queue[V, Row]) Claimable(row Row, at int64) bool {
 }
 
 func (q *Queue[V, Row]) claim(a *Statement, args []any) {
-	shard, most := args[0].(int), args[1].(int)
-	var begun int64
-	var due []*db.Version[RunKey, V]
-	taken := 0
 	waited := int64(0)
 	if len(args) > 4 {
 		waited = args[4].(int64) * 1000
 	}
+	q.claimFrom(a, args, waited, func(x *db.Exec, claimable func(Row) bool) ([]*db.Version[RunKey, V], int) {
+		return q.due(x, args[0].(int), claimable), args[1].(int)
+	})
+}
+
+// claimFrom leases rows that have been due for a time, in the order in which find lists them, and at most so many of an instance as it says.
+func (q *Queue[V, Row]) claimFrom(a *Statement, args []any, waited int64, find func(x *db.Exec, claimable func(Row) bool) ([]*db.Version[RunKey, V], int)) {
+	most := args[1].(int)
+	var begun int64
+	var due []*db.Version[RunKey, V]
+	taken, share, of := 0, 0, map[int32]int{}
 	claimable := func(row Row) bool { return q.Claimable(row, begun-waited) }
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
 		begun = q.base.Now()
-		due = q.due(x, shard, claimable)
+		due, share = find(x, claimable)
 		return nil
 	})
 	a.Each(func() int { return len(due) }, func(x *db.Exec, i int) error {
-		if taken >= most {
+		if taken >= most || of[due[i].Row.Key.Inst] >= share {
 			return nil
 		}
 		v, err := q.Lock(x, due[i], db.ForUpdate, db.SkipLocked)
@@ -152,6 +159,7 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 			return err
 		}
 		taken++
+		of[v.Row.Key.Inst]++
 		row := v.Value
 		if Row(&row).Leased() && q.base.World.Bug == cases.BugAttemptsForgotten {
 			Row(&row).Columns().Attempt = 1

@@ -88,7 +88,7 @@ func (p *Process) begin() {
 		poll = forever
 	}
 	m, err := dispatch.New(dispatch.Config{
-		Owner: EngineNames[p.Index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Batch: w.Batch, BatchBytes: 1 << 20,
+		Owner: EngineNames[p.Index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Fair: w.Fair, Batch: w.Batch, BatchBytes: 1 << 20,
 		Committers: w.Committers, Pending: 64, Queue: 64, MaxDeliveries: math.MaxInt, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
 		Poll: poll, Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: retryMin, RetryMax: retryMax,
 	})

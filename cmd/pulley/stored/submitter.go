@@ -167,7 +167,7 @@ func (s *submitter) try(ctx context.Context, group []wanted, open []int, made []
 
 func (s *submitter) call(ctx context.Context, subs []backend.Submission) (backend.Committed, error) {
 	submit := func(subs []backend.Submission) (backend.Committed, error) {
-		return s.store.Submit(ctx, subs, backend.Grant{Owner: "pulley submit"})
+		return s.store.Submit(ctx, subs, backend.Grant{Owner: "pulley submit", Fair: true})
 	}
 	if limited, ok := s.store.(backend.LimitedStore); ok {
 		return backend.SubmitAdmitted(ctx, limited, subs, submit)

@@ -15,6 +15,8 @@ var claimCases = []testCase{
 	{name: "claim/empty", run: claimEmpty},
 	{name: "claim/maximum and order", run: claimOrder},
 	{name: "claim/priority", run: claimPriority},
+	{name: "claim/turns of workflows", run: claimTurnsOfWorkflows},
+	{name: "claim/turns of instances", run: claimTurnsOfInstances},
 	{name: "claim/none wanted", run: claimNone},
 	{name: "claim/concurrent claimers share", run: claimRace},
 	{name: "claim/expired lease", run: claimExpired},
@@ -236,4 +238,104 @@ fn main(input: [], output: [r]):
 	r.answers(r.complete(grant(1), failed(task, "Flaky")), backend.Stale)
 	r.applied(grant(1), done(again[0], `2`))
 	r.completed(task.Lease.Key.Instance, `2`)
+}
+
+// claimTurnsOfWorkflows checks that a few instances of one workflow do not wait for the many of another that came before.
+func claimTurnsOfWorkflows(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	many, few := MustCompile(r, single), MustCompile(r, chain)
+	crowd, guests := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	for range 60 {
+		sub := submission(many, `{"v": 0}`)
+		crowd[sub.ID] = true
+		r.submit(left(0), sub)
+	}
+	for range 6 {
+		sub := submission(few, `{"v": 0}`)
+		guests[sub.ID] = true
+		r.submit(left(0), sub)
+	}
+	taken := takeTurns(r, backend.ByWorkflow, guests)
+	if others := len(taken) - len(guests); others > len(guests)+3 {
+		r.Errorf("%d node runs of a workflow were handed out before %d of another", others, len(guests))
+	}
+	drained(r, taken, len(crowd)+len(guests))
+}
+
+// claimTurnsOfInstances checks that instances with one node run do not wait for the many of one that came before.
+func claimTurnsOfInstances(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	crowd, _ := r.launch(fan, `{"n": 60}`, left(0))
+	guests := map[uuid.UUID]bool{}
+	for range 6 {
+		id, _ := r.launch(fan, `{"n": 1}`, left(0))
+		guests[id] = true
+	}
+	for range 150 { // their turns bring nothing
+		r.launch(fan, `{"n": 1}`, grant(1))
+	}
+	taken := takeTurns(r, backend.ByInstance, guests)
+	if others := len(taken) - len(guests); others > 2*len(guests)+3 {
+		r.Errorf("%d node runs of instance %s were handed out before those of %d others", others, crowd, len(guests))
+	}
+	drained(r, taken, 60+len(guests))
+}
+
+// left is a grant of one that claims in any order.
+func left(most int) backend.Grant {
+	g := grant(most)
+	g.Fair = true
+	return g
+}
+
+// takeTurns claims in an order, four at a time, until instances had a turn. It returns all leases.
+func takeTurns(r *rig, order backend.Order, guests map[uuid.UUID]bool) map[backend.Key]bool {
+	r.Helper()
+	taken, waiting := map[backend.Key]bool{}, len(guests)
+	for empty := 0; waiting > 0; {
+		g := left(4)
+		g.Order = order
+		out := r.claim(0, g)
+		if empty++; len(out.Tasks) > 0 {
+			empty = 0
+		}
+		if empty > 15 || !out.More {
+			r.Fatalf("%d of %d have had no turn, and a claim gives %d tasks; More is %t", waiting, len(guests), len(out.Tasks), out.More)
+		}
+		for _, t := range out.Tasks {
+			if taken[t.Lease.Key] {
+				r.Fatalf("%v is handed out twice", t.Lease.Key)
+			}
+			taken[t.Lease.Key] = true
+			if guests[t.Lease.Key.Instance] {
+				waiting--
+			}
+			if t.Since.IsZero() || t.Program == nil || t.Deliveries != 1 {
+				r.Errorf("a task of a claim by turns: %+v", t)
+			}
+		}
+	}
+	return taken
+}
+
+// drained claims by time what is left, and checks that nothing is missing.
+func drained(r *rig, taken map[backend.Key]bool, want int) {
+	r.Helper()
+	for more := true; more; {
+		out := r.claim(0, grant(16))
+		more = len(out.Tasks) > 0
+		for _, t := range out.Tasks {
+			if taken[t.Lease.Key] {
+				r.Fatalf("%v is handed out twice", t.Lease.Key)
+			}
+			taken[t.Lease.Key] = true
+		}
+	}
+	if len(taken) != want {
+		r.Errorf("%d node runs were handed out, want %d", len(taken), want)
+	}
 }

@@ -19,6 +19,6 @@
 //   - [Rules.KeepDone]: whether finished runs and opened barriers stay until they are cleared. A store that keeps them detects a
 //     second enqueue or arrival; one that drops them takes less memory.
 //   - [Tx.Passed] is called after each step, so that a caller can make the transaction fail there.
-//   - A [Run] tells what it waits for; the design owns the queues, and decides when to move the run. [Heap] and [FIFO] are parts
-//     for such queues, and [Tx.Requeued] lists the runs to queue.
+//   - A [Run] tells what it waits for; the design owns the queues, and decides when to move the run. [Heap], [FIFO] and [Turns] are
+//     parts for such queues, and [Tx.Requeued] lists the runs to queue.
 package state

@@ -46,9 +46,10 @@ type Run struct {
 	Order  uint64 // of the enqueues in a space
 	RunState
 
-	heap   *Heap // that holds it; nil: none
-	pos    int32 // there
-	queued bool  // in a FIFO, whether or not still ready
+	heap    *Heap // that holds it; nil: none
+	pos     int32 // there
+	queued  bool  // in a FIFO, whether or not still ready
+	inTurns bool  // in Turns, likewise
 }
 
 // RunState is what changes in a run.

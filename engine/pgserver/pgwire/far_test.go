@@ -31,6 +31,9 @@ func TestFarServer(t *testing.T) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 
+	if p.RoundTrips() == 0 {
+		t.Error("the start of a connection is no round trip")
+	}
 	const queries = 20
 	before, begun := p.RoundTrips(), time.Now()
 	for range queries {

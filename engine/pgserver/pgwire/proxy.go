@@ -168,6 +168,7 @@ func (p *Proxy) open(client, server net.Conn) *conn {
 	}
 	p.serial++
 	c := &conn{id: p.serial, client: client, server: server, done: make(chan struct{})}
+	c.answered.Store(true) // the start of a connection waits for an answer, too
 	p.conns[c.id] = c
 	return c
 }

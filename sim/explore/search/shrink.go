@@ -102,6 +102,7 @@ func (s *shrinker) numbers() {
 	for _, less := range []func(*cases.Case){
 		func(c *cases.Case) { c.Shards = 1 }, func(c *cases.Case) { c.Engines-- }, func(c *cases.Case) { c.Slots = max(c.Slots/2, 1) },
 		func(c *cases.Case) { c.Prefetch = 0 }, func(c *cases.Case) { c.Batch = 1 }, func(c *cases.Case) { c.Committers = 1 }, func(c *cases.Case) { c.Grain = 0 },
+		func(c *cases.Case) { c.Fair = false },
 	} {
 		for s.time() {
 			c := s.best
@@ -119,7 +120,7 @@ func (s *shrinker) numbers() {
 
 func same(a, b *cases.Case) bool {
 	return a.Shards == b.Shards && a.Engines == b.Engines && a.Slots == b.Slots && a.Prefetch == b.Prefetch && a.Batch == b.Batch &&
-		a.Committers == b.Committers && a.Grain == b.Grain
+		a.Committers == b.Committers && a.Grain == b.Grain && a.Fair == b.Fair
 }
 
 // statements leaves out lines of the program, each with its block.

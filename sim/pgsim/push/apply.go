@@ -68,12 +68,17 @@ func parameter[T any](p *application, number int) (v T) {
 	return v
 }
 
-// elementsOf decodes an array that package pgstore has encoded. Elements of 64 bits or JSON may be null.
+// elementsOf decodes an array that package pgstore has encoded. Elements of 64 bits or JSON may be null; those of 32 bits are zero then.
 func elementsOf(array *pgstore.Array) any {
 	e := array.Elements()
 	switch array.ElementOID() {
 	case pgtype.Int4OID:
-		return eachOf(e, pgstore.Int4)
+		return eachOf(e, func(v []byte) int32 {
+			if v == nil {
+				return 0
+			}
+			return pgstore.Int4(v)
+		})
 	case pgtype.Int8OID:
 		return nullableOf(e, pgstore.Int8)
 	case pgtype.BoolOID:
@@ -410,7 +415,7 @@ func (p *application) requeue(a *pgsim.Statement) {
 func (p *application) enqueue(a *pgsim.Statement) {
 	s := p.s
 	ids, nodes, paths := parameter[[][16]byte](p, 41), parameter[[]int32](p, 42), parameter[[]string](p, 43)
-	args, waits := parameter[[]*string](p, 44), parameter[[]*int64](p, 45)
+	args, waits, workflows := parameter[[]*string](p, 44), parameter[[]*int64](p, 45), parameter[[]int32](p, 51)
 	owner, lease := parameter[int32](p, 5), parameter[int64](p, 6)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		if p.tokens[i] == 0 {
@@ -419,6 +424,9 @@ func (p *application) enqueue(a *pgsim.Statement) {
 		row := queued{Queued: pgsim.Queued{Token: p.tokens[i], Due: s.Now() + lease*1000, Attempt: 1}, owner: owner, args: *args[i]}
 		if wait := waits[i]; wait != nil {
 			row.Due, row.owner = s.Now()+*wait*1000, 0
+		}
+		if workflows != nil {
+			row.workflow = workflows[i]
 		}
 		return s.queue.Insert(x, s.Key(ids[i], nodes[i], paths[i]), row)
 	})

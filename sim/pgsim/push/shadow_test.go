@@ -32,9 +32,9 @@ var design = shadow.Design{
 	},
 	Cases: 24,
 	Tables: []shadow.Table{
-		shadow.InstanceRows("queue", "node path micros(due_at) token attempt redeliveries owner args", func(s *Store) *db.Table[pgsim.RunKey, queued] { return s.queue.Table },
+		shadow.InstanceRows("queue", "node path micros(due_at) token attempt redeliveries owner args workflow", func(s *Store) *db.Table[pgsim.RunKey, queued] { return s.queue.Table },
 			func(k pgsim.RunKey, q queued) []any {
-				return []any{k.Node, k.Path, shadow.Micros(q.Due), q.Token, q.Attempt, q.Redeliveries, shadow.OrNull(int64(q.owner)), q.args}
+				return []any{k.Node, k.Path, shadow.Micros(q.Due), q.Token, q.Attempt, q.Redeliveries, shadow.OrNull(int64(q.owner)), q.args, shadow.OrNull(int64(q.workflow))}
 			}),
 		shadow.InstanceRows("readiness", "node path completed required soft", func(s *Store) *db.Table[pgsim.RunKey, readiness] { return s.readiness },
 			func(k pgsim.RunKey, r readiness) []any { return []any{k.Node, k.Path, r.completed, r.required, r.soft} }),

@@ -17,10 +17,15 @@ var pushSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"lock_cancelled": (*Store).lockCancelled, "lock_cancelled_more": (*Store).lockCancelledMore, "lock_counters": (*Store).lockCounters,
 	"delete_runs": (*Store).dropRuns, "delete_counters": (*Store).dropCounters, "delete_elements": (*Store).dropElements,
 	"delete_values": (*Store).dropValues, "end": (*Store).endInstances,
+	"claim_by_workflow": (*Store).claimByWorkflow, "claim_by_instance": func(s *Store, a *pgsim.Statement, args []any) { s.queue.ClaimByInstance(a, args) },
 }, pgsim.QueueSQL(func(s *Store) *pgsim.Queue[queued, *queued] { return s.queue }),
 	pgsim.CleanupSQL[*Store](db.Wait, "queue", "readiness", "elements", "inbox"))
 
 var texts = pgsim.Statements(push.SQL, pushSQL)
+
+func (s *Store) claimByWorkflow(a *pgsim.Statement, args []any) {
+	s.queue.ClaimByWorkflow(a, args, func(q *queued) bool { return q.workflow != 0 })
+}
 
 func (s *Store) read(a *pgsim.Statement, args []any) {
 	numbers, ids, vars, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)

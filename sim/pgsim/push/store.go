@@ -18,8 +18,9 @@ import (
 type (
 	queued struct {
 		pgsim.Queued
-		owner int32 // in table owners; zero: null
-		args  string
+		owner    int32 // in table owners; zero: null
+		args     string
+		workflow int32 // zero: null
 	}
 	readiness struct {
 		required, completed int32
@@ -113,10 +114,10 @@ type cutApply struct {
 	place [applyParameters + 1]int // by parameter number in the file: its position in the cut-down statement, from 1; zero: not taken
 }
 
-const applyParameters = 51
+const applyParameters = 52
 
 // optional are the parts that can be left out.
-var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
+var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends", "turns"}
 
 // applies returns all cut-down texts of apply.sql.
 var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
@@ -132,6 +133,9 @@ var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 		}
 		if parts["retries"] && !parts["completions"] {
 			continue // retries are part of completions
+		}
+		if parts["turns"] && !parts["runs"] {
+			continue // and turns of runs
 		}
 		sql, parameters := pgstore.CutDown(text, func(part string) bool { return parts[part] })
 		cut := &cutApply{parts: parts}

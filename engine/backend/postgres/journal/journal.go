@@ -340,5 +340,8 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	return out, postgres.Explain(rows.Err())
 }
 
+// TakesTurns implements backend.TurnTaker.
+func (b *Backend) TakesTurns() {}
+
 // OrdersByPriority implements backend.Prioritizer.
 func (b *Backend) OrdersByPriority() {}

@@ -56,6 +56,8 @@ type shardState struct {
 	evictCursor   int                 // where the last scan for evictable instances stopped
 	nextEvictScan int64               // no earlier scan when memory is full
 	ready         state.FIFO
+	turns         *state.Turns // of what is ready; nil: nobody claims by turns
+	withoutTurns  int          // claims by time since the last one by turns
 	waiting       state.Heap
 	leased        state.Heap
 	pages         pages
@@ -188,7 +190,7 @@ func (sh *shardState) forget() {
 	sh.epoch.Store(0)
 	sh.until.Store(0)
 	sh.instances, sh.broken, sh.evicted = nil, nil, evictedSet{}
-	sh.ready, sh.waiting, sh.leased = state.FIFO{}, nil, nil
+	sh.ready, sh.turns, sh.waiting, sh.leased = state.FIFO{}, nil, nil, nil
 	sh.pages, sh.counts = pages{}, false
 	sh.space.Bytes = 0
 	sh.publish()

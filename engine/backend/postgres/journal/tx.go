@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"math"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/state"
@@ -131,6 +132,9 @@ func (sh *shardState) file(r *state.Run) {
 	case r.Inst.Detached:
 	case r.Place == state.Ready:
 		sh.ready.Push(r)
+		if sh.turns != nil {
+			sh.turns.Push(r)
+		}
 	case r.Place == state.Waiting:
 		to = &sh.waiting
 	case r.Place == state.Leased:
@@ -164,16 +168,22 @@ func (sh *shardState) promote(now int64) {
 	}
 }
 
-// claim leases ready node runs, in the order of the queue, up to one whose next delivery is not durable yet.
+// claim leases ready node runs: in the order of the queue, up to one whose next delivery is not durable yet, or by turns.
 func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, error) {
 	sh.promote(now)
+	next := sh.nextByTime
+	if grant.Order != backend.ByTime && grant.Priority == 0 {
+		sh.startTurns()
+		next = sh.nextByTurns
+	} else {
+		sh.endTurns()
+	}
 	var tasks []backend.Task
 	for len(tasks) < grant.Max {
-		r, rank := sh.ready.PeekBefore(now - int64(grant.HeadStart()))
-		if r == nil || !deliverable(r) {
+		r, rank := next(now - int64(grant.HeadStart()))
+		if r == nil {
 			break
 		}
-		sh.ready.Pop()
 		sh.lease(r, now, grant)
 		task, err := sh.b.task(r)
 		if err != nil {
@@ -183,6 +193,46 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 		tasks = append(tasks, task)
 	}
 	return tasks, nil
+}
+
+// nextByTime removes the node run that is next in the queue, and returns it with its rank, unless that is after a time.
+func (sh *shardState) nextByTime(before int64) (r *state.Run, rank int64) {
+	if r, rank = sh.ready.PeekBefore(before); r == nil || !deliverable(r) {
+		return nil, 0
+	}
+	sh.ready.Pop()
+	return r, rank
+}
+
+// nextByTurns removes a node run of the workflow and the instance whose turn it is. One whose next delivery is not durable yet is left to a
+// claim by time.
+func (sh *shardState) nextByTurns(int64) (r *state.Run, rank int64) {
+	if r = sh.turns.Next(deliverable); r == nil {
+		return nil, 0
+	}
+	return r, r.Due - r.Inst.HeadStart
+}
+
+// startTurns prepares a claim by turns.
+func (sh *shardState) startTurns() {
+	if sh.withoutTurns = 0; sh.turns == nil {
+		sh.turns = &state.Turns{}
+		sh.ready.First(math.MaxInt, sh.turns.Push)
+	}
+}
+
+// withoutTurnsMax is after how many claims by time nobody seems to claim by turns any more.
+const withoutTurnsMax = 100
+
+// endTurns forgets the turns where they are not needed: nothing waits, or no engine claims by turns.
+func (sh *shardState) endTurns() {
+	if sh.turns == nil {
+		return
+	}
+	if sh.withoutTurns++; sh.withoutTurns > withoutTurnsMax || sh.ready.Peek() == nil {
+		sh.turns.Forget()
+		sh.turns = nil
+	}
 }
 
 func (sh *shardState) outlook(now int64, out *backend.Committed) {

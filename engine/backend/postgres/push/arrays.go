@@ -25,9 +25,10 @@ type arrays struct {
 	arrivals struct {
 		ord, instance, node, path, required, hard, soft pgstore.Array
 	}
-	runs    struct{ ord, instance, node, path, args, wait pgstore.Array }
+	runs    struct{ ord, instance, node, path, args, wait, workflow pgstore.Array }
 	watched bool
 	retries bool
+	turns   bool
 	ends    struct{ ord, instance, status, result, failure pgstore.Array }
 	args    []any // all, in the order of apply.sql
 	chosen  []any // those of one statement
@@ -55,7 +56,7 @@ func newArrays() *arrays {
 	v.ord, v.instance, v.variable, v.path, v.element, v.value = int4, id, int4, text, int4, value
 	e.ord, e.instance, e.node, e.path, e.place, e.value = int4, id, int4, text, int4, value
 	r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft = int4, id, int4, text, int4, int4, int4
-	q.ord, q.instance, q.node, q.path, q.args, q.wait = int4, id, int4, text, value, int8
+	q.ord, q.instance, q.node, q.path, q.args, q.wait, q.workflow = int4, id, int4, text, value, int8, int4
 	n.ord, n.instance, n.status, n.result, n.failure = int4, id, text, value, value
 	a.args = append(make([]any, argArrays),
 		&d.ord, &d.instance, &d.node, &d.path, &d.token, &d.wait,
@@ -64,7 +65,8 @@ func newArrays() *arrays {
 		&e.ord, &e.instance, &e.node, &e.path, &e.place, &e.value,
 		&r.ord, &r.instance, &r.node, &r.path, &r.required, &r.hard, &r.soft,
 		&q.ord, &q.instance, &q.node, &q.path, &q.args, &q.wait,
-		&n.ord, &n.instance, &n.status, &n.result, &n.failure)
+		&n.ord, &n.instance, &n.status, &n.result, &n.failure,
+		&q.workflow)
 	return a
 }
 
@@ -78,7 +80,7 @@ func (a *arrays) free() {
 		size = max(size, array.Size())
 		array.Reset()
 	}
-	a.watched, a.retries = false, false
+	a.watched, a.retries, a.turns = false, false, false
 	if size <= arraysMax {
 		arraysPool.Put(a)
 	}
@@ -100,6 +102,9 @@ func (a *arrays) kinds() kinds {
 	has(&a.ends.ord, ends)
 	if a.retries {
 		k |= retries
+	}
+	if a.turns {
+		k |= turns
 	}
 	return k
 }
@@ -207,8 +212,8 @@ func (a *arrays) addArrival(e *commitEvent, run graph.Run, required int, hard, s
 }
 
 // addRun appends a node run. args are as EncodeArgs writes them. wait is when it may be claimed, in µs from now; a ready one with a head
-// start might have been long ago. A leased one has none.
-func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64, leased bool) {
+// start might have been long ago. A leased one has none. workflow is the one that takes turns with others for it; zero: none.
+func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64, leased bool, workflow int32) {
 	q := &a.runs
 	q.ord.Int4(e.ord)
 	q.instance.UUID(e.instance)
@@ -220,6 +225,12 @@ func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64, 
 	} else {
 		q.wait.Int8(wait)
 	}
+	if workflow == 0 || leased {
+		q.workflow.Null()
+		return
+	}
+	a.turns = true
+	q.workflow.Int4(workflow)
 }
 
 func (a *arrays) addEnd(e *commitEvent) error {

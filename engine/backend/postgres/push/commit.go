@@ -215,9 +215,18 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 			wait = -backend.HeadStart(e.program).Microseconds()
 			e.leavesReady = true
 		}
-		a.addRun(e, q.Run, stored, wait, leased)
+		a.addRun(e, q.Run, stored, wait, leased, c.turnOf(e))
 	}
 	return nil
+}
+
+// turnOf returns the number of the workflow that takes turns with others for what an event makes ready; zero if claims are by time, or if
+// the number is no longer cached.
+func (c *commit) turnOf(e *commitEvent) int32 {
+	if !c.grant.Fair {
+		return 0
+	}
+	return c.b.store.CachedNumber(e.program)
 }
 
 func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error {

@@ -22,7 +22,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	return b.store.Claim(ctx, shard, grant, pgstore.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
+	return b.store.Claim(ctx, shard, grant, pgstore.Claiming{Queue: queue, Owner: owner, Turns: b.turns, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
 }
 
 // claimValues implements pgstore.Values. The claimed node runs of an instance share one event that reads.

@@ -25,7 +25,7 @@ const (
 	rowsBesides = 6
 )
 
-var several = map[string]int64{"apply to rounds": 2, "cancel": 4}
+var several = map[string]int64{"apply to rounds": 2, "cancel": 4, "claim by turns of instances": 4}
 
 // TestPlansStayRight checks, by the server's counters, that the number of rows that a statement reads depends on its items only:
 // in small and large tables, before and after statistics are known, with a plan kept since the tables were small, and in a new
@@ -134,6 +134,7 @@ type subject struct {
 	rounds []backend.Completion // also, ending a loop's round
 	caught []backend.Completion // also, cancelling another run
 	due    int                  // node runs to be claimed
+	wide   uuid.UUID            // their instance
 	ended  uuid.UUID            // an ended instance with a row or two
 }
 
@@ -144,9 +145,12 @@ func newSubject(w *world, n int) *subject {
 	wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
 	s.steps = designtest.Ran(w.many(designtest.Sequence, n)...)
 	s.fanned = designtest.Ran(w.Launch(wide)[:n]...)
-	if _, err := w.direct.Submit(w.Ctx, []backend.Submission{w.Instance(wide)}, backendtest.Granted(0)); err != nil {
+	sub, fair := w.Instance(wide), backendtest.Granted(0)
+	fair.Fair = true
+	if _, err := w.direct.Submit(w.Ctx, []backend.Submission{sub}, fair); err != nil {
 		w.Fatal(err)
 	}
+	s.wide = sub.ID
 	for _, task := range w.many(designtest.Looping, n) {
 		s.rounds = append(s.rounds, backendtest.Ran(w.Complete(backendtest.Ran(task)).Tasks[0]))
 	}
@@ -175,8 +179,14 @@ func (s *subject) probes() map[string]func(conn pgstore.Conn, n int) error {
 		"apply to rounds": func(conn pgstore.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
 		"cancel":          func(conn pgstore.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
 		"claim":           func(conn pgstore.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
-		"overdue":         func(conn pgstore.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
-		"the next due":    func(conn pgstore.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
+		"claim by turns of workflows": func(conn pgstore.Conn, n int) error {
+			return s.rows(conn, s.sql("claim_by_workflow"), n, 0, n, 1, 1, 0)
+		},
+		"claim by turns of instances": func(conn pgstore.Conn, n int) error {
+			return s.rows(conn, s.sql("claim_by_instance"), -1, 0, n, 1, 1, before(s.wide))
+		},
+		"overdue":      func(conn pgstore.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
+		"the next due": func(conn pgstore.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
 		"instances that need cleanup": func(conn pgstore.Conn, _ int) error {
 			return s.rows(conn, s.sql("needs_cleanup"), 1, 0, pgstore.SweepInstances)
 		},
@@ -223,6 +233,16 @@ func (s *subject) probes() map[string]func(conn pgstore.Conn, n int) error {
 		}
 	}
 	return probes
+}
+
+// before returns the id that comes before another.
+func before(id uuid.UUID) [16]byte {
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i]--; id[i] != 0xff {
+			break
+		}
+	}
+	return id
 }
 
 func leasesOf(cs []backend.Completion) *pgstore.Leases {

@@ -31,6 +31,8 @@ var queue = pgstore.NewQueue(pgstore.Table{
 	"delete_elements":     {File: "delete", Names: []string{"{table}", "elements"}},
 	"lock_cancelled":      {File: "lock_cancelled"},
 	"lock_cancelled_more": {File: "lock_cancelled", Parts: []string{"now"}},
+	"claim_by_workflow":   {File: "claim_by_turns", Parts: []string{"workflows"}},
+	"claim_by_instance":   {File: "claim_by_turns", Parts: []string{"instances"}},
 })
 
 var (
@@ -70,6 +72,7 @@ type Backend struct {
 	peers   *pgstore.Peers
 	slots   *commitSlots
 	owners  owners
+	turns   *pgstore.Turns
 }
 
 var (
@@ -79,6 +82,7 @@ var (
 	_ backend.Placer    = (*Backend)(nil)
 	_ backend.Scheduler = (*Backend)(nil)
 	_ backend.Limiter   = (*Backend)(nil)
+	_ backend.TurnTaker = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -96,7 +100,7 @@ func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
 	return &Backend{
 		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), SignalTable: signalstore.On(store), LimitTable: limitstore.On(store), store: store, sweeper: sweeper,
-		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
+		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}}, turns: pgstore.NewTurns(queue),
 	}
 }
 
@@ -135,6 +139,9 @@ func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 func refusedError(p *plan.Program, key backend.Key, err error) error {
 	return fmt.Errorf("instance %s, %s: %w", key.Instance, p.RunName(key.Run), err)
 }
+
+// TakesTurns implements backend.TurnTaker.
+func (b *Backend) TakesTurns() {}
 
 // OrdersByPriority implements backend.Prioritizer.
 func (b *Backend) OrdersByPriority() {}

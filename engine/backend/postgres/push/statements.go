@@ -6,7 +6,7 @@ import (
 	"pulley/internal/pgstore"
 )
 
-type kinds uint8
+type kinds uint16
 
 const (
 	completions kinds = 1 << iota
@@ -17,13 +17,14 @@ const (
 	arrivals
 	runs
 	ends
+	turns // of node runs
 
 	everything kinds = 1<<iota - 1
 )
 
 var kindNames = map[string]kinds{
 	"completions": completions, "retries": retries, "instances": instances, "values": values,
-	"elements": elements, "arrivals": arrivals, "runs": runs, "ends": ends,
+	"elements": elements, "arrivals": arrivals, "runs": runs, "ends": ends, "turns": turns,
 }
 
 // smallBatch is the most events for which unused parts of the statement are removed. In larger commits they cost next to nothing.

@@ -45,12 +45,12 @@ func (b *Backend) submitTx(ctx context.Context, tx pgx.Tx, subs []backend.Submis
 	var outcomes []backend.Outcome
 	err := b.store.InTransactionOf(ctx, tx, func(conn pgstore.Conn) error {
 		var failed error
-		out, err := b.store.Submit(ctx, subs, backend.Grant{}, func(shard int, started []pgstore.Started, out *pgstore.Outcomes) error {
+		out, err := b.store.Submit(ctx, subs, backend.Grant{Fair: true}, func(shard int, started []pgstore.Started, out *pgstore.Outcomes) error {
 			if failed != nil {
 				return failed
 			}
 			events := eventsOf(started)
-			c := &commit{b: b, shard: shard, sent: b.store.Clock.Now()}
+			c := &commit{b: b, shard: shard, grant: backend.Grant{Fair: true}, sent: b.store.Clock.Now()}
 			for _, e := range events {
 				c.registerEvent(e)
 			}

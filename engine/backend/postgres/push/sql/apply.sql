@@ -21,6 +21,7 @@
 -- arrivals: $33 ord, $34 instance, $35 node, $36 path, $37 required, $38 hard, $39 soft
 -- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 when it is due, in µs from now; null: leased at once
 -- ends: $46 ord, $47 instance, $48 status, $49 result, $50 failure
+-- turns, of node runs: $51 workflow, if it takes turns with others, or null
 --
 -- Returns one row: the ords not applied; with completions, those of them to retry; with node runs, the tokens of leases, in
 -- order; with ends, the ords that ended their instance; with arrivals, the barriers reached: instance, node, path, required,
@@ -58,7 +59,7 @@ WITH known AS (
     WHERE q.ctid = o.at AND q.token = o.token
     RETURNING o.ord
 --[ retries
-        , o.wait, q.attempt, CASE WHEN o.wait IS NOT NULL THEN q.instance_id END AS instance_id, q.node,
+        , o.wait, q.attempt, q.workflow, CASE WHEN o.wait IS NOT NULL THEN q.instance_id END AS instance_id, q.node,
         CASE WHEN o.wait IS NOT NULL THEN q.path END AS path, CASE WHEN o.wait IS NOT NULL THEN q.args END AS args
 --]
 --]
@@ -130,20 +131,37 @@ WITH known AS (
 --[ runs
 ), fresh AS MATERIALIZED (
     SELECT q.instance_id, q.node, q.path, q.args, q.wait, nextval('tokens') AS token
-    FROM unnest($40::int[], $41::uuid[], $42::int[], $43::text[], $44::json[], $45::bigint[])
-        AS q (ord, instance_id, node, path, args, wait)
+--[ turns
+        , q.workflow
+--]
+    FROM unnest($40::int[], $41::uuid[], $42::int[], $43::text[], $44::json[], $45::bigint[]
+--[ turns
+        , $51::int[]
+--]
+    ) AS q (ord, instance_id, node, path, args, wait
+--[ turns
+        , workflow
+--]
+    )
     WHERE q.ord <> ALL ((SELECT ords FROM stale)::int[])
 ), queued AS (
-    INSERT INTO queue (token, due_at, instance_id, node, attempt, owner, shard, path, args)
+    INSERT INTO queue (token, due_at, instance_id, node, attempt, owner, shard, path, args
+--[ turns
+        , workflow
+--]
+    )
     SELECT f.token, clock_timestamp() + coalesce(f.wait, $6::bigint) * interval '1 microsecond',
         f.instance_id, f.node, 1, CASE WHEN f.wait IS NULL THEN $5::int END, $1, f.path, f.args
+--[ turns
+        , f.workflow
+--]
     FROM fresh f
 --]
 --[ retries
 ), requeued AS (
-    INSERT INTO queue (token, due_at, instance_id, node, attempt, shard, path, args)
+    INSERT INTO queue (token, due_at, instance_id, node, attempt, shard, path, args, workflow)
     SELECT nextval('tokens'), clock_timestamp() + d.wait * interval '1 microsecond',
-        d.instance_id, d.node, d.attempt + 1, $1, d.path, d.args
+        d.instance_id, d.node, d.attempt + 1, $1, d.path, d.args, d.workflow
     FROM done d
     WHERE d.wait IS NOT NULL
 --]
