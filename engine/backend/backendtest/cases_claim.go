@@ -16,6 +16,7 @@ var claimCases = []testCase{
 	{name: "claim/maximum and order", run: claimOrder},
 	{name: "claim/priority", run: claimPriority},
 	{name: "claim/turns of workflows", run: claimTurnsOfWorkflows},
+	{name: "claim/turns of more workflows than are claimed", run: claimTurnsOfManyWorkflows},
 	{name: "claim/turns of instances", run: claimTurnsOfInstances},
 	{name: "claim/none wanted", run: claimNone},
 	{name: "claim/concurrent claimers share", run: claimRace},
@@ -262,6 +263,38 @@ func claimTurnsOfWorkflows(r *rig) {
 		r.Errorf("%d node runs of a workflow were handed out before %d of another", others, len(guests))
 	}
 	drained(r, taken, len(crowd)+len(guests))
+}
+
+// claimTurnsOfManyWorkflows checks that every workflow has a turn before any has two, if a claim is too small for all. Each priority counts as
+// a workflow.
+func claimTurnsOfManyWorkflows(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	const workflows, most = 6, 2
+	p := MustCompile(r, single)
+	for n := range workflows {
+		program, err := p.WithPriority(n)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for range 4 {
+			r.submit(left(0), submission(program, `{"v": 0}`))
+		}
+	}
+	for round := range 3 {
+		had := map[int]int{}
+		for range workflows / most {
+			g := left(most)
+			g.Order = backend.ByWorkflow
+			for _, t := range r.claim(0, g).Tasks {
+				had[t.Program.Priority()]++
+			}
+		}
+		if len(had) != workflows {
+			r.Errorf("round %d: turns by priority are %v; want one for each of %d", round, had, workflows)
+		}
+	}
 }
 
 // claimTurnsOfInstances checks that instances with one node run do not wait for the many of one that came before.
