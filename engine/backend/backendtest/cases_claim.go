@@ -18,6 +18,8 @@ var claimCases = []testCase{
 	{name: "claim/turns of workflows", run: claimTurnsOfWorkflows},
 	{name: "claim/turns of more workflows than are claimed", run: claimTurnsOfManyWorkflows},
 	{name: "claim/turns of instances", run: claimTurnsOfInstances},
+	{name: "claim/turns of more instances than are claimed", run: claimTurnsOfManyInstances},
+	{name: "claim/turns of retries", run: claimTurnsOfRetries},
 	{name: "claim/none wanted", run: claimNone},
 	{name: "claim/concurrent claimers share", run: claimRace},
 	{name: "claim/expired lease", run: claimExpired},
@@ -316,6 +318,60 @@ func claimTurnsOfInstances(r *rig) {
 		r.Errorf("%d node runs of instance %s were handed out before those of %d others", others, crowd, len(guests))
 	}
 	drained(r, taken, 60+len(guests))
+}
+
+// claimTurnsOfManyInstances checks that every instance has a turn before any has two, if a claim is too small for all.
+func claimTurnsOfManyInstances(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	const instances, most = 6, 2
+	for range instances {
+		r.launch(fan, `{"n": 9}`, left(0))
+	}
+	for round := range 3 {
+		had := map[uuid.UUID]int{}
+		for claims, empty := 0, 0; claims < instances/most && empty < 2; {
+			g := left(most)
+			g.Order = backend.ByInstance
+			out := r.claim(0, g)
+			if len(out.Tasks) == 0 { // it begins anew
+				empty++
+				continue
+			}
+			claims++
+			for _, t := range out.Tasks {
+				had[t.Lease.Key.Instance]++
+			}
+		}
+		if len(had) != instances {
+			r.Errorf("round %d: turns are %v; want one for each of %d", round, had, instances)
+		}
+	}
+}
+
+// claimTurnsOfRetries checks that a retry has a turn of its workflow, also if its first attempt was leased at once.
+func claimTurnsOfRetries(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	task := r.submitOne(`
+fn main(input: [], output: [r]):
+    r = @flaky(times=1) [Flaky -> retry: 2]
+`, `{}`, left(1))
+	many := MustCompile(r, single)
+	for range 9 {
+		r.submit(left(0), submission(many, `{"v": 0}`))
+	}
+	r.applied(left(0), failed(task, "Flaky"))
+	g := left(2)
+	g.Order = backend.ByWorkflow
+	for _, t := range r.claim(0, g).Tasks {
+		if t.Lease.Key == task.Lease.Key && t.Attempt == 2 {
+			return
+		}
+	}
+	r.Error("a retry had no turn beside those of another workflow")
 }
 
 // left is a grant of one that claims in any order.

@@ -406,6 +406,7 @@ func (p *application) requeue(a *pgsim.Statement) {
 		if drawn < i {
 			drawn, row = i, o.v.Value
 			row.Token, row.owner, row.Attempt, row.Redeliveries = s.Tokens.Next(), 0, row.Attempt+1, 0
+			row.workflow = onlyWorkflow
 			row.Due = s.Now() + *waits[o.at]*1000
 		}
 		return s.queue.Insert(x, o.v.Row.Key, row)

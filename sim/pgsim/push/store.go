@@ -54,6 +54,9 @@ func compareCommit(a, b commitKey) int {
 	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
 }
 
+// onlyWorkflow is the number of a world's workflow.
+const onlyWorkflow = 1
+
 // unopenedCount is the required count of a barrier that is not open yet.
 const unopenedCount = math.MaxInt32
 

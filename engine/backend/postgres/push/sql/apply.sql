@@ -7,7 +7,7 @@
 --
 -- Rows are looked up by their whole key, one by one, and changed by their ctid: a plain join might read a whole shard. A row just
 -- changed by another transaction, such as a lease renewal, may be missed by its ctid; its completion is returned for a retry. A
--- retried node run is queued anew.
+-- retried node run is queued anew, and takes turns.
 --
 -- An arrival with required 0 is at a barrier that was opened. If its row is missing, the new one's count is never reached:
 -- 2147483647.
@@ -32,7 +32,7 @@ WITH known AS (
 ), offered AS MATERIALIZED (
     SELECT c.ord, c.token, q.at
 --[ retries
-        , c.wait
+        , c.wait, i.workflow
 --]
     FROM unnest($8::int[], $9::uuid[], $10::int[], $11::text[], $12::bigint[]
 --[ retries
@@ -44,7 +44,7 @@ WITH known AS (
 --]
     )
     CROSS JOIN LATERAL (
-        SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
+        SELECT i.status, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
     ) i
     CROSS JOIN LATERAL (
         SELECT q.ctid AS at, q.token
@@ -59,7 +59,7 @@ WITH known AS (
     WHERE q.ctid = o.at AND q.token = o.token
     RETURNING o.ord
 --[ retries
-        , o.wait, q.attempt, q.workflow, CASE WHEN o.wait IS NOT NULL THEN q.instance_id END AS instance_id, q.node,
+        , o.wait, q.attempt, o.workflow, CASE WHEN o.wait IS NOT NULL THEN q.instance_id END AS instance_id, q.node,
         CASE WHEN o.wait IS NOT NULL THEN q.path END AS path, CASE WHEN o.wait IS NOT NULL THEN q.args END AS args
 --]
 --]
