@@ -1,7 +1,5 @@
 package backend
 
-import "errors"
-
 // Order is the order in which Claim hands out the node runs that wait.
 type Order uint8
 
@@ -20,6 +18,3 @@ type TurnTaker interface {
 	// TakesTurns does nothing.
 	TakesTurns()
 }
-
-// ErrNoTurns means that a backend hands out node runs by time only.
-var ErrNoTurns = errors.New("the backend does not let workflows and instances take turns; push and journal do")

@@ -22,7 +22,7 @@ type turnWorld struct {
 func newTurnWorld(t *testing.T, fair bool) *turnWorld {
 	m, err := dispatch.New(dispatch.Config{
 		Owner: "a", Shards: 1, Slots: 1000, Prefetch: 0, Batch: 16, BatchBytes: 1 << 20, Committers: 2, Pending: 1, Queue: 1, MaxDeliveries: 3,
-		Fair: fair, Lease: time.Hour, Poll: time.Second, Sweep: 24 * time.Hour, RetryMin: time.Second, RetryMax: time.Minute,
+		Fair: fair, Lease: time.Hour, Poll: time.Second, Sweep: 24 * time.Hour, RetryMin: 50 * time.Millisecond, RetryMax: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,19 +78,29 @@ func TestOrdersTakeTurns(t *testing.T) {
 	}
 }
 
-// Turns that bring nothing are followed by the next claim at once; one by time that brings nothing is not, since others have locked all.
+// Turns that bring nothing are followed by the next claim at once; one by time that brings nothing is not, since others have locked all, and
+// the pause after it grows whatever turns bring in between.
 func TestEmptyTurns(t *testing.T) {
 	w := newTurnWorld(t, true)
 	nothing := backend.Committed{More: true}
 	c := w.claimed()
 	c = w.claimed(dispatch.Reply{Call: c.ID, Committed: backend.Committed{Tasks: []backend.Task{w.task(urgentProgram(t, fmt.Sprintf(stepsProgram, "usual"), 0))}, More: true}})
-	for c.Grant.Order != backend.ByTime {
-		c = w.claimed(dispatch.Reply{Call: c.ID, Committed: nothing})
-	}
-	for _, command := range w.m.Step(w.now, dispatch.Reply{Call: c.ID, Committed: nothing}) {
-		if again, ok := command.(dispatch.Call); ok {
-			t.Errorf("a claim by time that brought nothing is followed at once by %+v", again)
+	var last time.Duration
+	for range 3 {
+		for c.Grant.Order != backend.ByTime {
+			c = w.claimed(dispatch.Reply{Call: c.ID, Committed: nothing})
 		}
+		for _, command := range w.m.Step(w.now, dispatch.Reply{Call: c.ID, Committed: nothing}) {
+			if again, ok := command.(dispatch.Call); ok {
+				t.Errorf("a claim by time that brought nothing is followed at once by %+v", again)
+			}
+		}
+		pause := w.m.Next().Sub(w.now)
+		if pause <= last {
+			t.Errorf("the pause is %v after one of %v", pause, last)
+		}
+		last, w.now = pause, w.m.Next()
+		c = w.claimed()
 	}
 }
 

@@ -160,11 +160,12 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 	if !s.due.IsZero() && !s.due.After(c.sent) {
 		s.due = time.Time{}
 	}
-	if ev.Committed.More && len(ev.Committed.Tasks) == 0 && c.order == backend.ByTime {
+	switch {
+	case !ev.Committed.More || len(ev.Committed.Tasks) > 0:
+		s.claimPause.reset()
+	case c.order == backend.ByTime:
 		// Others probably have it locked: an immediate retry would only add load.
 		s.claimPause.fail(now, m.cfg.RetryMin, m.cfg.Poll)
-	} else {
-		s.claimPause.reset()
 	}
 	s.more, s.backlog = s.more || ev.Committed.More, ev.Committed.More
 	s.empty = c.priority == 0 && c.order == backend.ByTime && !ev.Committed.More && len(ev.Committed.Tasks) == 0
