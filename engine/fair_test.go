@@ -17,11 +17,12 @@ import (
 
 const (
 	crowdSource = "fn main(input: [n], output: [x]):\n    x = spread range(n):i -> @crowd(value=i)\n"
-	guestSource = "fn main(input: [], output: [x]):\n    a = @guest()\n    x = @guest(after=a)\n"
+	guestSource = "fn main(input: [], output: [x]):\n    x = @guest()\n"
 )
 
-// Instances of a few steps pass the hundreds of node runs that wait before them: those of one instance, or of as many instances of another
-// workflow. They do not where nothing takes turns. What is counted is how much of the crowd starts in between, whatever it takes.
+// Instances of one step pass the hundreds of node runs that wait before them: those of one instance, or of as many instances of another
+// workflow. They do not where nothing takes turns. What is counted is how much of the crowd starts in between, whatever it takes. A second step would
+// wait for a commit, while tasks that take no time start by the hundred.
 func TestFair(t *testing.T) {
 	const crowd, guests = 900, 4
 	for name, submitCrowd := range map[string]func() []engine.SubmitRequest{
@@ -42,9 +43,9 @@ func TestFair(t *testing.T) {
 				for i, fair := range []bool{false, true} {
 					part[i] = startedBefore(s, fair, submitCrowd(), guests) / crowd
 				}
-				s.Logf("before the last step of %d instances, %.0f %% of a crowd had started, and %.0f %% with turns", guests, 100*part[0], 100*part[1])
-				if part[0] < 0.9 || part[1] > 0.5 {
-					s.Error("the guests did not take turns with the crowd, or did so without being asked to")
+				s.Logf("before the last of %d instances, %.0f %% of a crowd had started, and %.0f %% with turns", guests, 100*part[0], 100*part[1])
+				if part[0] < 0.9 || part[1] > 0.3 {
+					s.Error("the guests did not take turns with the crowd, or did so without it being asked for")
 				}
 			})
 		})

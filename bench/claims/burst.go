@@ -43,8 +43,8 @@ func goalBurst(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	c := claim.Claim{
 		ID: "burst", Source: sourceGoals, Text: fmt.Sprintf("A burst of %s canceled instances is cleaned up without a dent in others' throughput.", claim.Number(float64(canceled))),
 		Method: fmt.Sprintf("chains of %d, %d in flight, on an engine that holds %s instances with four sleeping branches each; these are canceled by one call. "+
-			"Node runs a second from that call until nothing of the canceled is left, divided by the mean of those of the %v before and of the %v after, in the same run; longer where fewer than 10 node runs ended in that time. "+
-			"Without a dent means 0.9 at least.", size, burstInFlight, claim.Number(float64(canceled)), window, window),
+			"Node runs a second from that call until nothing of the canceled is left, divided by the mean of those of the %v before and of the %v after, in the same run; longer where fewer than %d node runs ended in that time. "+
+			"Without a dent means 0.9 at least.", size, burstInFlight, claim.Number(float64(canceled)), window, window, burstLeast),
 	}
 	for _, name := range []string{push, "eager"} {
 		var ratios, cancelMS, seconds []float64

@@ -98,7 +98,7 @@ func TestChaosOfSystemsIsRefused(t *testing.T) {
 		"pulley: --systems: there is no system \"pusch\", did you mean \"push\"?\n":                        {"--systems", "journal,pusch"},
 		"pulley: the adapter pull:scan=sql has no setting \"lease\"; it has lease_ms, poll_ms, sweep_ms\n": {"--systems", "pull:scan=sql", "--setting", "lease=1"},
 		"pulley: --systems: there is no system sidekiq: no program pulley-adapter-sidekiq is beside pulley or in PATH; build it with make adapters, or with go build -o pulley-adapter-sidekiq . in adapters/sidekiq\n": {"--systems", "sidekiq"},
-		"pulley: the adapter queue.py has no setting \"lease\"; it has lease_ms\n":                                                                                                    {"--systems", referenceAdapter, "--setting", "lease=1"},
+		"pulley: the adapter queue.py has no setting \"lease\"; it has lease_ms\n":                                                                                                            {"--systems", referenceAdapter, "--setting", "lease=1"},
 		"pulley: --systems: --soak, --rate, --limit-concurrency, --limit-rate, --priorities, --fair, --every, --instances, --input, --server and --hosts are for --backend; leave them out\n": {"--systems", referenceAdapter, "--rate", "50"},
 	} {
 		got := run(t, append([]string{"chaos", "--out", t.TempDir()}, args...)...) // which may start itself as an adapter

@@ -19,6 +19,7 @@ var claimCases = []testCase{
 	{name: "claim/turns of more workflows than are claimed", run: claimTurnsOfManyWorkflows},
 	{name: "claim/turns of instances", run: claimTurnsOfInstances},
 	{name: "claim/turns of more instances than are claimed", run: claimTurnsOfManyInstances},
+	{name: "claim/turns of instances of all workflows", run: claimTurnsOfAllInstances},
 	{name: "claim/turns of retries", run: claimTurnsOfRetries},
 	{name: "claim/none wanted", run: claimNone},
 	{name: "claim/concurrent claimers share", run: claimRace},
@@ -347,6 +348,24 @@ func claimTurnsOfManyInstances(r *rig) {
 		if len(had) != instances {
 			r.Errorf("round %d: turns are %v; want one for each of %d", round, had, instances)
 		}
+	}
+}
+
+// claimTurnsOfAllInstances checks that an instance has no more turns than others because it is the only one of its workflow.
+func claimTurnsOfAllInstances(r *rig) {
+	if _, ok := r.b.(backend.TurnTaker); !ok {
+		return
+	}
+	alone, _ := r.launch(fan, `{"n": 40}`, left(0))
+	guests, p := map[uuid.UUID]bool{}, MustCompile(r, single)
+	for range 16 {
+		sub := submission(p, `{"v": 0}`)
+		guests[sub.ID] = true
+		r.submit(left(0), sub)
+	}
+	taken := takeTurns(r, backend.ByInstance, guests)
+	if others := len(taken) - len(guests); others > 5 {
+		r.Errorf("instance %s, the only one of its workflow, had %d turns before each of %d others had one", alone, others, len(guests))
 	}
 }
 

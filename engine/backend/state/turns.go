@@ -1,18 +1,31 @@
 package state
 
-import "pulley/engine/plan"
+import (
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+)
 
-// Turns hands out ready runs by turns: of workflows, and among those of a workflow by turns of instances, both in the order in which
-// they joined. A FIFO holds the same runs: what one has handed out, the other skips.
+// Turns hands out ready runs by turns of workflows, and among those of one by turns of its instances, or by turns of all instances. They
+// have turns in the order in which they joined. A FIFO holds the same runs: what one has handed out, the other skips.
 type Turns struct {
-	workflows ring[any, *workflowTurns]
+	workflows ring[*workflowTurns]
+	instances ring[*instanceTurns]
+
+	byWorkflow map[any]*workflowTurns
+	byInstance map[*Instance]*instanceTurns
 }
 
 type workflowTurns struct {
-	instances ring[*Instance, *instanceTurns]
+	key       any
+	instances ring[*instanceTurns]
 }
 
-type instanceTurns struct{ line []*Run }
+// instanceTurns are the runs of an instance. It leaves each ring when that comes to it and nothing is left.
+type instanceTurns struct {
+	inst             *Instance
+	line             []*Run
+	inAll, inPartial bool // in the ring of all instances, and in its workflow's
+}
 
 // Push adds a ready run behind those of its instance, unless it is there.
 func (t *Turns) Push(r *Run) {
@@ -20,9 +33,35 @@ func (t *Turns) Push(r *Run) {
 		return
 	}
 	r.inTurns = true
-	w := t.workflows.of(workflowOf(r.Inst.Core), func() *workflowTurns { return &workflowTurns{} })
-	i := w.instances.of(r.Inst, func() *instanceTurns { return &instanceTurns{} })
+	i := t.byInstance[r.Inst]
+	if i == nil {
+		i = &instanceTurns{inst: r.Inst}
+		put(&t.byInstance, r.Inst, i)
+	}
 	i.line = append(i.line, r)
+	if !i.inAll {
+		i.inAll = true
+		t.instances.join(i)
+	}
+	if i.inPartial {
+		return
+	}
+	i.inPartial = true
+	key := workflowOf(r.Inst.Core)
+	w := t.byWorkflow[key]
+	if w == nil {
+		w = &workflowTurns{key: key}
+		put(&t.byWorkflow, key, w)
+		t.workflows.join(w)
+	}
+	w.instances.join(i)
+}
+
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
 }
 
 // workflowOf returns what tells workflows apart: programs that were read twice are one.
@@ -33,36 +72,49 @@ func workflowOf(c Core) any {
 	return c
 }
 
-// Next removes and returns a ready run that is wanted, of the instance whose turn it is, or nil. What is not wanted loses its place.
-func (t *Turns) Next(wanted func(*Run) bool) *Run {
+// Next removes and returns a ready run that is wanted, of the workflow or the instance whose turn it is, or nil. What is not wanted loses its
+// place.
+func (t *Turns) Next(order backend.Order, wanted func(*Run) bool) *Run {
+	if order == backend.ByInstance {
+		return t.nextOf(&t.instances, func(i *instanceTurns) { i.inAll = false }, wanted)
+	}
 	for t.workflows.len() > 0 {
 		w := t.workflows.next()
-		for w.instances.len() > 0 {
-			i := w.instances.next()
-			r := i.next(wanted)
-			if len(i.line) == 0 {
-				w.instances.removeLast()
-			}
-			if r == nil {
-				continue
-			}
-			if w.instances.len() == 0 {
-				t.workflows.removeLast()
-			}
+		r := t.nextOf(&w.instances, func(i *instanceTurns) { i.inPartial = false }, wanted)
+		if w.instances.len() == 0 {
+			t.workflows.removeLast()
+			delete(t.byWorkflow, w.key)
+		}
+		if r != nil {
 			return r
 		}
-		t.workflows.removeLast()
+	}
+	return nil
+}
+
+// nextOf returns the next run of a ring of instances. It calls left with those that leave the ring.
+func (t *Turns) nextOf(instances *ring[*instanceTurns], left func(*instanceTurns), wanted func(*Run) bool) *Run {
+	for instances.len() > 0 {
+		i := instances.next()
+		r := i.next(wanted)
+		if len(i.line) == 0 {
+			instances.removeLast()
+			if left(i); !i.inAll && !i.inPartial {
+				delete(t.byInstance, i.inst)
+			}
+		}
+		if r != nil {
+			return r
+		}
 	}
 	return nil
 }
 
 // Forget removes all runs.
 func (t *Turns) Forget() {
-	for _, w := range t.workflows.all {
-		for _, i := range w.member.instances.all {
-			for _, r := range i.member.line {
-				r.inTurns = false
-			}
+	for _, i := range t.byInstance {
+		for _, r := range i.line {
+			r.inTurns = false
 		}
 	}
 	*t = Turns{}
@@ -81,47 +133,31 @@ func (i *instanceTurns) next(wanted func(*Run) bool) *Run {
 }
 
 // ring holds members that take turns.
-type ring[K comparable, M any] struct {
-	all []ringMember[K, M]
-	by  map[K]M
+type ring[M any] struct {
+	all []M
 	at  int // of the next one
 }
 
-type ringMember[K comparable, M any] struct {
-	key    K
-	member M
-}
+func (r *ring[M]) len() int { return len(r.all) }
 
-func (r *ring[K, M]) len() int { return len(r.all) }
-
-// of returns the member of a key, which joins at the end if it is new.
-func (r *ring[K, M]) of(key K, fresh func() M) M {
-	m, ok := r.by[key]
-	if !ok {
-		if m = fresh(); r.by == nil {
-			r.by = map[K]M{}
-		}
-		r.by[key] = m
-		r.all = append(r.all, ringMember[K, M]{key, m})
-	}
-	return m
-}
+// join adds a member at the end.
+func (r *ring[M]) join(m M) { r.all = append(r.all, m) }
 
 // next returns the member whose turn it is. There must be one.
-func (r *ring[K, M]) next() M {
+func (r *ring[M]) next() M {
 	if r.at >= len(r.all) {
 		r.at = 0
 	}
 	r.at++
-	return r.all[r.at-1].member
+	return r.all[r.at-1]
 }
 
 // removeLast removes the member that next returned last. The last one of the ring takes its place, and its turn now.
-func (r *ring[K, M]) removeLast() {
+func (r *ring[M]) removeLast() {
 	r.at--
-	delete(r.by, r.all[r.at].key)
 	last := len(r.all) - 1
 	r.all[r.at] = r.all[last]
-	r.all[last] = ringMember[K, M]{}
+	var none M
+	r.all[last] = none
 	r.all = r.all[:last]
 }

@@ -174,7 +174,7 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 	next := sh.nextByTime
 	if grant.Order != backend.ByTime && grant.Priority == 0 {
 		sh.startTurns()
-		next = sh.nextByTurns
+		next = func(int64) (*state.Run, int64) { return sh.nextByTurns(grant.Order) }
 	} else {
 		sh.endTurns()
 	}
@@ -204,10 +204,10 @@ func (sh *shardState) nextByTime(before int64) (r *state.Run, rank int64) {
 	return r, rank
 }
 
-// nextByTurns removes a node run of the workflow and the instance whose turn it is. One whose next delivery is not durable yet is left to a
+// nextByTurns removes a node run of the workflow or the instance whose turn it is. One whose next delivery is not durable yet is left to a
 // claim by time.
-func (sh *shardState) nextByTurns(int64) (r *state.Run, rank int64) {
-	if r = sh.turns.Next(deliverable); r == nil {
+func (sh *shardState) nextByTurns(order backend.Order) (r *state.Run, rank int64) {
+	if r = sh.turns.Next(order, deliverable); r == nil {
 		return nil, 0
 	}
 	return r, r.Due - r.Inst.HeadStart

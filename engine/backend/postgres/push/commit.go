@@ -193,6 +193,10 @@ func (c *commit) parameters(a *arrays, s statement) []any {
 }
 
 func (c *commit) enqueue(a *arrays, e *commitEvent) error {
+	if len(e.plan.Enqueues) == 0 {
+		return nil
+	}
+	workflow := c.turnOf(e)
 	for i := range e.plan.Enqueues {
 		q := &e.plan.Enqueues[i]
 		stored, err := backend.EncodeArgs(q.Args)
@@ -215,7 +219,7 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 			wait = -backend.HeadStart(e.program).Microseconds()
 			e.leavesReady = true
 		}
-		a.addRun(e, q.Run, stored, wait, leased, c.turnOf(e))
+		a.addRun(e, q.Run, stored, wait, leased, workflow)
 	}
 	return nil
 }
