@@ -96,7 +96,7 @@ func TestModestAdapter(t *testing.T) {
 // mistakes are mistakes of adapters, with a regular expression for the finding. Those of nothing that comes are waited for a
 // short time.
 var mistakes = map[string]string{
-	"no hello":         `hello: expected a hello within 2s; came nothing for 2s; answer`,
+	"no hello":         `hello: expected a hello within .*; came nothing for .*; answer`,
 	"crash":            `hello: expected a hello within 1m0s; came its end with exit status 1, and on standard error: no license; answer`,
 	"version":          `hello: expected a hello that is right; came one where version is 2; pulley speaks version 1; correct`,
 	"promise word":     `hello: .*the promise execution is "exactly-once"; it is at-least-once or at-most-once, or not there`,
@@ -109,12 +109,12 @@ var mistakes = map[string]string{
 	"trace":            `unusable database: sent setup with the DSN .*; expected a reason for people in one line; came a stack trace: .*; say`,
 	"lines":            `unusable database: .*; expected a reason in one line; came 2: no database:`,
 	"one process":      `second process: sent setup without create; expected ready within 1m0s; came its end with exit status 1, and on standard error: another process works here; without create`,
-	"no submitted":     `one process: sent {"pulley":"submit","batch":1,.*; expected submitted with the batch within 2s; came nothing for 2s; answer submit`,
+	"no submitted":     `one process: sent {"pulley":"submit","batch":1,.*; expected submitted with the batch within .*; came nothing for .*; answer submit`,
 	"other batch":      `answers: expected one answer to each submit and look, with its batch; came one to no open batch: .*101`,
-	"pieces dropped":   `two requests at once: sent {"pulley":"submit",.*; expected submitted with the batch \d+; came nothing for 2s; read all lines`,
+	"pieces dropped":   `two requests at once: sent {"pulley":"submit",.*; expected submitted with the batch \d+; came nothing for .*; read all lines`,
 	"later dies":       `later versions: sent {"pulley":"of_a_later_version".*; came its end with exit status 2.*; ignore kinds`,
 	"order":            `order: sent two batches .*; expected starts in the order of submission, as the promise order says; came check-\d+ as number \d+, instead of check-\d+; promise none`,
-	"no end":           `one process: expected the ends of 20 instances within 2s; came those of 0; of check-1 \(one\), started are only, and finished only; execute`,
+	"no end":           `one process: expected the ends of 20 instances within .*; came those of 0; of check-1 \(one\), started are only, and finished only; execute`,
 	"other end":        `ends: expected one end of an instance, the same in each report; came {"pulley":"ended".* after {"pulley":"ended".*; report an end when it is durable`,
 	"early end":        `ends: expected ended after every task has finished; came the end of check-\d+ \(diamond\), and nothing of its task [cd]; write`,
 	"other instance":   `reports: expected reports of instances that were submitted; came {"pulley":"ended","instance":"xcheck-1".*; give the id back`,
@@ -141,12 +141,12 @@ var mistakes = map[string]string{
 	"too many":         `slots: expected at most 1 tasks at work in a process, as open says; came 2 that have started and not finished; start no more`,
 	"one at a time":    `slots: sent 12 instances to two processes with 3 slots each; expected tasks that are executed at once; came never more than one in a process`,
 	"no sleep":         `ms: sent a task with "ms":500; expected time between its started and its finished; came at most .*; sleep`,
-	"never recovers":   `a killed process: sent SIGKILL to one of two processes .*; expected the ends of 12 instances within 2s; came those of \d+; of check-\d+ \(slow\), started are .*; let other processes`,
+	"never recovers":   `a killed process: sent SIGKILL to one of two processes .*; expected the ends of 12 instances within .*; came those of \d+; of check-\d+ \(slow\), started are .*; let other processes`,
 	"at most once":     `execution: expected no attempt that starts twice, as the promise execution at-most-once says; came a second start: {"pulley":"started"`,
 	"two results":      `results: expected one value of a task for all that need it, as the promise results once says; came task .* of check-\d+ has ".*" from a, and another has ".*"; let`,
 	"stop fails":       `create: sent stop after ready, without open; expected its end with status 0 within 1m0s; came its end with exit status 3; take no more tasks`,
-	"stop hangs":       `stop: sent stop; expected its end with status 0 within 2s; came nothing for .*; take no more tasks`,
-	"end ignored":      `end of standard input: sent the end of standard input after hello; expected its end with status 0 within 2s; came nothing for 2s; take`,
+	"stop hangs":       `stop: sent stop; expected its end with status 0 within .*; came nothing for .*; take no more tasks`,
+	"end ignored":      `end of standard input: sent the end of standard input after hello; expected its end with status 0 within .*; came nothing for .*; take`,
 	"report ends":      `report ends: expected no other reports than ended; came {"pulley":"started",.*; with the report ends`,
 }
 
@@ -161,39 +161,49 @@ func TestWrongAdapters(t *testing.T) {
 			continue
 		}
 		argv, want := command(t, mistake), mistakes[mistake]
-		inVain := strings.Contains(want, "nothing for 2s") || strings.Contains(want, "within 2s")
-		pattern := regexp.MustCompile(strings.NewReplacer("nothing for 2s", `nothing for \d+s`, "instances within 2s", `instances within \d+s`).Replace(want)) // on a busy machine
+		inVain, pattern := strings.Contains(want, "came nothing") || strings.Contains(want, "instances within"), regexp.MustCompile(want)
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			o := check.Options{Command: argv, Timeout: time.Minute}
-			if inVain {
-				o.Timeout, o.Recovery = 2*time.Second, 2*time.Second
-			}
-			if mistake == "never recovers" {
-				o.Timeout = time.Minute
-			}
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			found := errors.New("found")
-			o.Found = func(f check.Finding) {
-				if strings.Contains(f.String(), "\n") {
-					t.Errorf("%s: a finding has more than one line: %s", mistake, f)
+			var report *check.Report
+			for _, wait := range waits(inVain) {
+				o := check.Options{Command: argv, Timeout: wait, Recovery: wait}
+				if mistake == "never recovers" {
+					o.Timeout = time.Minute
 				}
-				if pattern.MatchString(f.String()) {
-					cancel(found) // the rest would take time
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				found := errors.New("found")
+				o.Found = func(f check.Finding) {
+					if strings.Contains(f.String(), "\n") {
+						t.Errorf("%s: a finding has more than one line: %s", mistake, f)
+					}
+					if pattern.MatchString(f.String()) {
+						cancel(found) // the rest would take time
+					}
+				}
+				var err error
+				switch report, err = check.Run(ctx, o); {
+				case errors.Is(err, found):
+					return
+				case err != nil:
+					t.Errorf("%s: %v", mistake, err)
+					return
 				}
 			}
-			r, err := check.Run(ctx, o)
-			switch {
-			case err == nil:
-				t.Errorf("%s: found is\n%v\nwant\n%s", mistake, r.Findings, want)
-			case !errors.Is(err, found):
-				t.Errorf("%s: %v", mistake, err)
-			}
+			t.Errorf("%s: found is\n%v\nwant\n%s", mistake, report.Findings, want)
 		})
 	}
 	all.Wait()
+}
+
+// waits are how long an adapter may take. Where the finding is that nothing comes, a short wait suffices mostly: it is made longer if
+// other answers did not come in time, as on a busy machine.
+func waits(inVain bool) []time.Duration {
+	if inVain {
+		return []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+	}
+	return []time.Duration{time.Minute}
 }
 
 // TestConsequences checks that a mistake is reported once, and not again by each check that it makes wait in vain. Those are named.
@@ -210,10 +220,15 @@ func TestConsequences(t *testing.T) {
 		argv := command(t, c.mistake)
 		t.Run(c.mistake, func(t *testing.T) {
 			t.Parallel()
-			const waitInVain = 10 * time.Second // what comes, comes within it on a busy machine, too
-			r, err := check.Run(t.Context(), check.Options{Command: argv, Timeout: waitInVain})
-			if err != nil {
-				t.Fatal(err)
+			var r *check.Report
+			for _, wait := range waits(true)[1:] {
+				var err error
+				if r, err = check.Run(t.Context(), check.Options{Command: argv, Timeout: wait}); err != nil {
+					t.Fatal(err)
+				}
+				if len(r.Findings) == 1 && r.Findings[0].Check == c.finding {
+					break
+				}
 			}
 			if len(r.Findings) != 1 || r.Findings[0].Check != c.finding {
 				t.Errorf("the findings are %v", r.Findings)

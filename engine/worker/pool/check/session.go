@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -135,9 +136,13 @@ func (s *session) said() string {
 	return ", and on standard error: " + text[strings.LastIndexByte(text, '\n')+1:]
 }
 
+// send sends lines. A missing answer shows that the worker does not read. It must not be asked anything else then: what it did not
+// take would be missing in the middle.
 func (s *session) send(text string) {
 	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
-	_, _ = s.in.WriteString(text) // a missing answer shows that the worker does not read
+	if _, err := s.in.WriteString(text); errors.Is(err, os.ErrDeadlineExceeded) {
+		s.exited = true
+	}
 }
 
 // run returns the line of an attempt, and its id. Args is an object; more are additional fields, each after a comma.
