@@ -36,40 +36,44 @@ func (p *workdir) withServer(ctx context.Context, work func(env map[string]strin
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
 	if !s.Started() {
-		return work(p.directPython(ctx))
+		return work(p.barePython(ctx))
 	}
 	env, err := pgtest.MakeTemplate(starting, s, templateName, setUpDesigns)
 	if err != nil {
 		return fmt.Errorf("making the database that tests clone: %w", err)
 	}
-	maps.Copy(env, p.directPython(ctx))
+	maps.Copy(env, p.barePython(ctx))
 	return work(env)
 }
 
-const samePython = "import sys; print(sys.version, sys.prefix, sys.base_prefix, sys.path[1:])"
+const samePython = "import sys; print(sys.version, sys.base_prefix, sys.path[1:])"
 
-// directPython returns an environment in which python3 is the interpreter itself. A script that finds one, such as pyenv's,
-// takes eight times the processor time to start, and tests start hundreds. directPython returns nothing without Python, or if
-// script and interpreter differ.
-func (p *workdir) directPython(ctx context.Context) (env map[string]string) {
+// barePython returns an environment in which python3 is the interpreter itself, with the standard library only. A script that finds
+// one, such as pyenv's, takes eight times the processor time to start; what a machine has installed may take four times as long to
+// load; and tests start hundreds. barePython returns nothing without Python, or if the script changes something.
+func (p *workdir) barePython(ctx context.Context) (env map[string]string) {
 	ask := func(program, question string) string {
 		var out bytes.Buffer
-		if p.run(ctx, command{args: []string{program, "-c", question}, out: &out, err: io.Discard}) != nil {
+		if p.run(ctx, command{args: []string{program, "-S", "-c", question}, out: &out, err: io.Discard}) != nil { // -S: without what is installed
 			return ""
 		}
 		return strings.TrimSpace(out.String())
 	}
-	interpreter := ask("python3", "import sys; print(sys.executable)")
+	interpreter := ask("python3", "import sys; print(sys._base_executable)")
 	if interpreter == "" {
 		return nil
 	}
-	dir := filepath.Join(p.dir, "bin")
-	link := filepath.Join(dir, "python3")
+	dir := filepath.Join(p.dir, "python")
+	link := filepath.Join(dir, "bin", "python3")
 	_ = os.Remove(link) // of an earlier run in the same workdir
-	if errors.Join(os.MkdirAll(dir, 0o755), os.Symlink(interpreter, link)) != nil || ask(link, samePython) != ask("python3", samePython) {
+	// A file pyvenv.cfg makes a virtual environment of the directory, which has no packages.
+	virtual := "home = " + filepath.Dir(interpreter) + "\ninclude-system-site-packages = false\n"
+	if errors.Join(
+		os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(interpreter, link), os.WriteFile(filepath.Join(dir, "pyvenv.cfg"), []byte(virtual), 0o644),
+	) != nil || ask(link, samePython) != ask("python3", samePython) {
 		return nil
 	}
-	return map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH")}
+	return map[string]string{"PATH": filepath.Dir(link) + string(os.PathListSeparator) + os.Getenv("PATH")}
 }
 
 func setUpDesigns(ctx context.Context, dsn string) error {

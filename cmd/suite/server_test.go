@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Tests get the interpreter instead of a script that only starts it, but not if the script changes something.
-func TestDirectPython(t *testing.T) {
+// Tests get the interpreter instead of a script that only starts it, without what is installed for it, but not if the script changes
+// something.
+func TestBarePython(t *testing.T) {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
 		t.Skip(err)
@@ -22,11 +23,18 @@ func TestDirectPython(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := within(func(p *workdir) error {
-			path, is := p.directPython(t.Context())["PATH"]
+			path, is := p.barePython(t.Context())["PATH"]
 			first, _, _ := strings.Cut(path, string(os.PathListSeparator))
 			leads, _ := filepath.EvalSymlinks(filepath.Join(first, "python3"))
 			if real, _ := filepath.EvalSymlinks(interpreter); is != want || is && leads != real {
 				t.Errorf("after %q: PATH %q leads to %s, want %v and %s", says, path, leads, want, real)
+			}
+			if !want {
+				return nil
+			}
+			found, err := exec.Command(filepath.Join(first, "python3"), "-c", "import sys; print([p for p in sys.path if 'site-packages' in p and __import__('os').path.isdir(p)], sys.prefix != sys.base_prefix)").Output()
+			if text := strings.TrimSpace(string(found)); err != nil || text != "[] True" {
+				t.Errorf("packages are in %s, %v; want [] True", text, err)
 			}
 			return nil
 		})
