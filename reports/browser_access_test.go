@@ -104,7 +104,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			b := browsertest.New(t)
 			b.Open(k.html(t, k.make()))
-			b.Do(drawAll)
+			b.Do(scrollThrough)
 			b.Do(`document.querySelector(".legend button")?.click()`) // a series that is hidden
 			for _, width := range []int{1280, 360} {
 				b.Size(width, 800)
@@ -135,6 +135,7 @@ func TestPagesAreAccessible(t *testing.T) {
 			if len(k.page(k.make()).Charts()) > 0 && !slices.ContainsFunc(nodes, func(n browsertest.Node) bool { return n.Role == "status" }) {
 				t.Error("no status that a screen reader announces")
 			}
+			checkQuiet(t, b)
 		})
 	}
 }
