@@ -116,17 +116,18 @@ func runIn(t *testing.T, env []string, args ...string) result {
 func TestTheGraphOfThePipeline(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
-	got := call(t, nil, "graph", seedFlow)
+	env := withPydantic(t)
+	got := runIn(t, env, "graph", seedFlow)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	wantParts(t, got.out, "graph "+seedFlow+": ", "fetch_items", "spread", "process_item", "aggregate", "loop_head", "continue → ", "break → ",
 		"validate_chunk", "aggregate_chunk", "back → ", "finalize")
-	text := call(t, nil, "compile", seedFlow)
+	text := runIn(t, env, "compile", seedFlow)
 	if text.code != 0 {
 		t.Fatalf("%+v", text)
 	}
-	if again := call(t, nil, "compile", file(t, "p.ir", text.out)); again != text {
+	if again := runIn(t, env, "compile", file(t, "p.ir", text.out)); again != text {
 		t.Errorf("compiled again: %+v, not %+v", again, text)
 	}
 }

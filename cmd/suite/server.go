@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,41 +37,51 @@ func (p *workdir) withServer(ctx context.Context, work func(env map[string]strin
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
 	if !s.Started() {
-		return work(p.barePython(ctx))
+		return work(p.quickPython(ctx))
 	}
 	env, err := pgtest.MakeTemplate(starting, s, templateName, setUpDesigns)
 	if err != nil {
 		return fmt.Errorf("making the database that tests clone: %w", err)
 	}
-	maps.Copy(env, p.barePython(ctx))
+	maps.Copy(env, p.quickPython(ctx))
 	return work(env)
 }
 
-const samePython = "import sys; print(sys.version, sys.base_prefix, sys.path[1:])"
-
-// barePython returns an environment in which python3 is the interpreter itself, with the standard library only. A script that finds
-// one, such as pyenv's, takes eight times the processor time to start; what a machine has installed may take four times as long to
-// load; and tests start hundreds. barePython returns nothing without Python, or if the script changes something.
-func (p *workdir) barePython(ctx context.Context) (env map[string]string) {
-	ask := func(program, question string) string {
+// quickPython returns an environment in which python3 is the interpreter itself, and runs nothing of what is installed for it
+// before it has to. A script that finds one, such as pyenv's, takes eight times the processor time to start; what asks to be run
+// at each start, such as a list of certificates, may take four times as long; and tests start hundreds. quickPython returns nothing
+// without Python, or if the script changes something.
+func (p *workdir) quickPython(ctx context.Context) (env map[string]string) {
+	ask := func(arguments ...string) string {
 		var out bytes.Buffer
-		if p.run(ctx, command{args: []string{program, "-S", "-c", question}, out: &out, err: io.Discard}) != nil { // -S: without what is installed
+		if p.run(ctx, command{args: arguments, out: &out, err: io.Discard}) != nil {
 			return ""
 		}
 		return strings.TrimSpace(out.String())
 	}
-	interpreter := ask("python3", "import sys; print(sys._base_executable)")
+	const (
+		same  = "import sys; print(sys.version, sys.base_prefix, sys.path[1:])"
+		paths = "import sys; print('\\n'.join(sys.path[1:]))"
+	)
+	interpreter := ask("python3", "-S", "-c", "import sys; print(sys._base_executable)") // -S: without what is installed
 	if interpreter == "" {
 		return nil
 	}
 	dir := filepath.Join(p.dir, "python")
 	link := filepath.Join(dir, "bin", "python3")
 	_ = os.Remove(link) // of an earlier run in the same workdir
-	// A file pyvenv.cfg makes a virtual environment of the directory, which has no packages.
+	// A file pyvenv.cfg makes a virtual environment of the directory.
 	virtual := "home = " + filepath.Dir(interpreter) + "\ninclude-system-site-packages = false\n"
 	if errors.Join(
 		os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(interpreter, link), os.WriteFile(filepath.Join(dir, "pyvenv.cfg"), []byte(virtual), 0o644),
-	) != nil || ask(link, samePython) != ask("python3", samePython) {
+	) != nil || ask(link, "-S", "-c", same) != ask("python3", "-S", "-c", same) {
+		return nil
+	}
+	// Where the packages are, without the files beside the packages that say what to run.
+	standard := strings.Split(ask("python3", "-S", "-c", paths), "\n")
+	installed := slices.DeleteFunc(strings.Split(ask("python3", "-c", paths), "\n"), func(path string) bool { return slices.Contains(standard, path) })
+	own := ask(link, "-c", "import site; print(site.getsitepackages()[0])")
+	if own == "" || errors.Join(os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(own, "installed.pth"), []byte(strings.Join(installed, "\n")+"\n"), 0o644)) != nil {
 		return nil
 	}
 	return map[string]string{"PATH": filepath.Dir(link) + string(os.PathListSeparator) + os.Getenv("PATH")}
