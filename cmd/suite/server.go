@@ -77,7 +77,7 @@ func (p *workdir) quickPython(ctx context.Context) (env map[string]string) {
 	) != nil || ask(link, "-S", "-c", same) != ask("python3", "-S", "-c", same) {
 		return nil
 	}
-	// Where the packages are, without the files beside the packages that say what to run.
+	// The files next to packages that say what to run are read only where Python finds packages by itself.
 	standard := strings.Split(ask("python3", "-S", "-c", paths), "\n")
 	installed := slices.DeleteFunc(strings.Split(ask("python3", "-c", paths), "\n"), func(path string) bool { return slices.Contains(standard, path) })
 	own := ask(link, "-c", "import site; print(site.getsitepackages()[0])")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Tests get the interpreter instead of a script that only starts it, with what is installed, of which nothing runs at the start; but
-// not if the script changes something.
+// Tests get the interpreter instead of a script that only starts it. They find what is installed, but none of that runs at the
+// start. They do not get it if the script changes something.
 func TestQuickPython(t *testing.T) {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys._base_executable)").Output()
 	if err != nil {
