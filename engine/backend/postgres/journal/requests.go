@@ -13,7 +13,6 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/internal/forward"
 	"pulley/engine/backend/postgres/journal/internal/ownership"
-	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 	"pulley/internal/journalstore"
 	"pulley/internal/pgstore"
@@ -68,22 +67,23 @@ func (b *Backend) answerShardRequests(ctx context.Context, sh *shardState) {
 	}
 }
 
-// reply sends an answer. If nobody waits for it any more, the leased tasks become ready again.
+// reply sends an answer. If nobody waits for it any more, nobody got the leased tasks: they are ready again at once.
 func (b *Backend) reply(ctx context.Context, sh *shardState, m forward.Message, r forward.Response) {
 	waited, err := b.desk.Reply(ctx, sh.number, m, r)
 	b.store.Problem(ctx, "answering another engine", err)
 	if err != nil || waited || len(r.Tasks) == 0 {
 		return
 	}
-	_ = b.locally(ctx, sh.number, acquireNever, func(sh *shardState) error {
-		for _, t := range r.Tasks {
-			if run := sh.heldRun(t.Lease); run != nil {
-				run.Place = state.Ready
-				sh.file(run)
-			}
-		}
-		return nil
+	leases := make([]backend.Lease, len(r.Tasks))
+	for i, t := range r.Tasks {
+		leases[i] = t.Lease
+	}
+	err = b.locally(ctx, sh.number, acquireNever, func(sh *shardState) error {
+		return sh.returnLeases(ctx, leases, 0, make([]bool, len(leases)))
 	})
+	if !errors.Is(err, errForeign) { // which has the leases, and ends them in time
+		b.store.Problem(ctx, "taking back what nobody waited for", err)
+	}
 	b.wakeAll()
 }
 

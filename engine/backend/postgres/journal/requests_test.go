@@ -30,10 +30,15 @@ type asked struct {
 
 func (p *post) ask(ctx context.Context, cs ...backend.Completion) (forward.Message, <-chan asked) {
 	p.Helper()
+	return p.request(func() (backend.Committed, error) { return p.asker.Complete(ctx, 0, cs, granted(0)) })
+}
+
+func (p *post) request(call func() (backend.Committed, error)) (forward.Message, <-chan asked) {
+	p.Helper()
 	freeze(p.owner) // the test reads its requests
 	done := make(chan asked, 1)
 	go func() {
-		out, err := p.asker.Complete(ctx, 0, cs, granted(0))
+		out, err := call()
 		done <- asked{out, err}
 	}()
 	tick := time.NewTicker(time.Millisecond)
@@ -154,6 +159,29 @@ func TestAnswerLost(t *testing.T) {
 		p.release()
 		p.finish(p.asker)
 	})
+}
+
+// What a claim leased that was withdrawn before its answer can be claimed at once, before the lease ends that nobody knows of, and
+// counts as not delivered.
+func TestWithdrawnClaim(t *testing.T) {
+	p := newPost(t)
+	task := p.launch(p.owner, alone)[0]
+	if kept, err := p.owner.Renew(p.ctx, 0, []backend.Lease{task.Lease}, backend.Grant{}); err != nil || !kept[0] {
+		t.Fatalf("returned: %v, %v", kept, err)
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	m, done := p.request(func() (backend.Committed, error) { return p.asker.Claim(ctx, 0, granted(1)) })
+	r := p.owner.answer(p.ctx, p.owner.shards[0], m)
+	cancel()
+	if a := p.wait(done); !errors.Is(a.err, context.Canceled) || len(r.Tasks) != 1 {
+		t.Fatalf("answered %+v (%v), with %d tasks on their way; want one, withdrawn", a.out, a.err, len(r.Tasks))
+	}
+	p.owner.reply(p.ctx, p.owner.shards[0], m, r)
+	out, err := p.owner.Claim(p.ctx, 0, granted(1))
+	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != task.Lease.Key || out.Tasks[0].Deliveries != 1 {
+		t.Fatalf("claimed is %+v, %v; want %+v at its first delivery", out.Tasks, err, task.Lease.Key)
+	}
 }
 
 // TestCrashTakesRequests loses an executed request in a crash: the outcome must be unknown, whether or not the request's arrival
