@@ -81,7 +81,7 @@ func (b *Backend) reply(ctx context.Context, sh *shardState, m forward.Message, 
 	err = b.locally(ctx, sh.number, acquireNever, func(sh *shardState) error {
 		return sh.returnLeases(ctx, leases, 0, make([]bool, len(leases)))
 	})
-	if !errors.Is(err, errForeign) { // which has the leases, and ends them in time
+	if !errors.Is(err, errForeign) { // a later owner got the leases with the shard, and ends them when their time is over
 		b.store.Problem(ctx, "taking back what nobody waited for", err)
 	}
 	b.wakeAll()
