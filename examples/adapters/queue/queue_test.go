@@ -241,10 +241,25 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestTakeOver ends a process abruptly while it has jobs: others execute its jobs when their leases end.
+// TestTakeOver ends a process abruptly while it has jobs: others execute its jobs when their leases end, each as the next attempt.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	s := setup(t, 300)
+	// On a busy machine a short lease may end before its process does anything with it: then the job has more attempts.
+	for lease := 300; ; lease *= 4 {
+		attempts := takeOver(t, lease)
+		if maps.Equal(attempts, map[string]int{"x": 2, "y": 2}) {
+			break
+		}
+		if lease > 5000 {
+			t.Fatalf("the last attempts of the jobs are %v, want 2 of each", attempts)
+		}
+	}
+}
+
+// takeOver returns the highest attempt of each job at the process that takes over.
+func takeOver(t *testing.T, lease int) map[string]int {
+	t.Helper()
+	s := setup(t, lease)
 	first := start(t, 0, true, s)
 	for n := range s.Workloads {
 		if w := &s.Workloads[n]; w.Name == "endless" {
@@ -265,15 +280,15 @@ func TestTakeOver(t *testing.T) {
 	for len(second.ended) < 2 {
 		second.await(protocol.KindEnded)
 	}
-	for _, m := range second.started {
-		if m.Attempt != 2 {
-			t.Errorf("%s started as attempt %d, want 2", m.Instance, m.Attempt)
-		}
-	}
 	if got := slices.Sorted(maps.Keys(second.ended)); !slices.Equal(got, []string{"x", "y"}) {
 		t.Errorf("%v ended", got)
 	}
 	second.stop()
+	attempts := map[string]int{}
+	for _, m := range second.started {
+		attempts[m.Instance] = max(attempts[m.Instance], m.Attempt)
+	}
+	return attempts
 }
 
 // TestStaleResult shows that a lease is renewed, and that a result does not count once another attempt has begun.

@@ -73,6 +73,15 @@ func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	return out.Tasks
 }
 
+// launchLeased launches an instance and returns what is leased of it, though the shard's brief lease may have ended before the answer.
+func (w *world) launchLeased(b *Backend, wf backendtest.Workflow) []backend.Task {
+	w.Helper()
+	if tasks := w.launch(b, wf); len(tasks) > 0 {
+		return tasks
+	}
+	return w.claimed(b)
+}
+
 func ran(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	if t.Action == "" {

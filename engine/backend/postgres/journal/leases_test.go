@@ -34,7 +34,7 @@ func TestLeasesEndFirst(t *testing.T) {
 		},
 		"renewed": func(w *world, first *Backend) (backend.Task, time.Time) {
 			w.lease = briefLease
-			task := w.launch(first, alone)[0]
+			task := w.launchLeased(first, alone)[0]
 			w.lease = long
 			sent := time.Now()
 			kept, err := first.Renew(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0))

@@ -54,7 +54,7 @@ func TestOwnerStandsStill(t *testing.T) {
 		w := newWorld(t, 1)
 		w.lease = briefLease
 		first, second := w.open(), w.open()
-		task := w.launch(first, sequence)[0]
+		task := w.launchLeased(first, sequence)[0]
 		freeze(first)
 		again := w.claimed(second)[0]
 		if again.Lease.Key != task.Lease.Key || again.Lease.Token <= task.Lease.Token {
