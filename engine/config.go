@@ -215,8 +215,15 @@ func (c Config) validate() error {
 // writeCost is what a transaction costs, in completions: on Postgres about 0.2 ms, against 0.02 ms for each completion.
 const writeCost = 8
 
+// overlap is how many completions make a commit large enough to overlap with another one. On a fan-out of 10,000, 150 to 300 were best.
+const overlap = 250
+
 func (c Config) dispatch() dispatch.Config {
 	_, listens := c.Backend.(backend.Listener)
+	overlapping := 0
+	if _, ok := c.Backend.(backend.Overlapper); ok {
+		overlapping = overlap
+	}
 	turn := c.LimitTurn
 	if !c.Limits {
 		turn = 0
@@ -230,7 +237,7 @@ func (c Config) dispatch() dispatch.Config {
 		Knows: knows,
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch, Fair: c.Fair,
-		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Pending: c.Pending, Queue: c.Queue,
+		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Overlap: overlapping, Pending: c.Pending, Queue: c.Queue,
 		MaxDeliveries: c.MaxDeliveries,
 		Lease:         c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
 		Notify: listens, NotifyEvery: c.NotifyEvery, LimitTurn: turn,

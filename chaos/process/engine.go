@@ -198,7 +198,11 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 		limiter, ok = opened.(backend.Limiter)
 	}
 	if ok {
-		h.store = orderingStore{h.repeats, &permits{Limiter: limiter, lease: h.Case.Lease(), say: h.lines.write}}
+		ordering := orderingStore{h.repeats, &permits{Limiter: limiter, lease: h.Case.Lease(), say: h.lines.write}}
+		h.store = ordering
+		if _, ok := opened.(backend.Overlapper); ok {
+			h.store = overlappingStore{ordering}
+		}
 	}
 	return nil
 }

@@ -25,6 +25,12 @@ func (orderingStore) OrdersByPriority() {}
 // TakesTurns implements backend.TurnTaker.
 func (orderingStore) TakesTurns() {}
 
+// overlappingStore is that of a design whose commits may overlap.
+type overlappingStore struct{ orderingStore }
+
+// OverlapsCommits implements backend.Overlapper.
+func (overlappingStore) OverlapsCommits() {}
+
 // permits are a store's limits. It tells until when a turn of the engine has renewed its permits.
 type permits struct {
 	backend.Limiter

@@ -74,6 +74,14 @@ type Listener interface {
 	Notify(ctx context.Context) error
 }
 
+// Overlapper is a backend that stores more if two large commits of a shard overlap: while the statements of one run, the other is planned.
+type Overlapper interface {
+	Backend
+
+	// OverlapsCommits does nothing.
+	OverlapsCommits()
+}
+
 // Placer is a backend that serves some shards itself, and the others through their owners.
 type Placer interface {
 	// IsLocal reports whether this backend starts what is submitted to a shard without a detour. The answer may change at any

@@ -18,6 +18,7 @@ type Config struct {
 	BatchBytes int // of results or inputs in one call; a larger one is alone; at least 1
 	Committers int // writes in flight, and as many claims; at least 1
 	WriteCost  int // a write's own cost, in members: while no more are being written, nothing lingers; zero: none
+	Overlap    int // completions, or a whole Batch, with which a commit begins while one other is in flight, of its shard; zero: none overlap
 	Pending    int // held tasks beyond Slots + Prefetch, if completions outrun commits; at least 1
 	Queue      int // submissions waiting or in flight; at least 1
 
@@ -68,6 +69,7 @@ func (c Config) Validate() error {
 	atLeast("BatchBytes", c.BatchBytes, 1)
 	atLeast("Committers", c.Committers, 1)
 	atLeast("WriteCost", c.WriteCost, 0)
+	atLeast("Overlap", c.Overlap, 0)
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
 	atLeast("MaxDeliveries", c.MaxDeliveries, 1)
@@ -82,9 +84,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// commitsPerShard bounds the commits of a shard in flight.
 func (c Config) commitsPerShard() int {
-	if c.Batch == 1 {
+	switch {
+	case c.Batch == 1:
 		return c.Committers
+	case c.Overlap > 0:
+		return min(2, c.Committers)
 	}
 	return 1
 }

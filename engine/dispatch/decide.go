@@ -297,8 +297,25 @@ func (m *Machine) wrote(members int) {
 	m.sent++
 }
 
+// mayCommit reports whether a shard may have another commit in flight. One that overlaps is large, and the only other write: a store
+// that has several shards' writes at a time gains nothing by it, and the two may wait for each other's rows.
+func (m *Machine) mayCommit(s *shard) bool {
+	switch {
+	case s.committing == 0 || m.cfg.Batch == 1:
+		return s.committing < m.cfg.commitsPerShard()
+	case s.committing >= m.cfg.commitsPerShard():
+		return false
+	}
+	return m.writes == 1 && s.commitPause.fails == 0 && m.offersLarge(s)
+}
+
+// offersLarge reports whether a shard offers enough for a commit that overlaps.
+func (m *Machine) offersLarge(s *shard) bool {
+	return m.cfg.Overlap > 0 && s.offered.len() >= min(m.cfg.Batch, m.cfg.Overlap)
+}
+
 func (m *Machine) commit(now time.Time, s *shard) bool {
-	if s.offered.len() == 0 || s.committing >= m.cfg.commitsPerShard() || !s.commitPause.isOver(now) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
+	if s.offered.len() == 0 || !m.mayCommit(s) || !s.commitPause.isOver(now) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
 		return false
 	}
 	tasks := make([]*task, 0, min(s.offered.len(), s.limit))
@@ -357,7 +374,8 @@ func (m *Machine) share(s *shard, n int) int {
 		others = m.running + s.offered.len()
 	} else {
 		for i := range m.shards {
-			if o := &m.shards[i]; o != s && (o.held > 0 || o.subs.len() > 0) {
+			o := &m.shards[i]
+			if o != s && (o.held > 0 || o.subs.len() > 0) || o == s && m.writes == 0 && m.offersLarge(s) {
 				others++
 			}
 		}
@@ -481,7 +499,7 @@ func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 		by(latest(at, s.claimPause.until))
 	}
 	if m.writes < m.cfg.Committers {
-		if s.offered.len() > 0 && s.committing < m.cfg.commitsPerShard() {
+		if s.offered.len() > 0 && m.mayCommit(s) {
 			by(latest(s.commitPause.until, s.commits.until))
 		}
 		if s.subs.len() > 0 && !s.submitting {

@@ -47,8 +47,8 @@
 //   - Running tasks never exceed Slots, nor do abandoned ones without a slot. No grant asks for more than free slots and
 //     Prefetch; what other calls in flight may still bring counts as taken.
 //   - Tasks in all states, with what grants in flight may bring, never exceed Slots + Prefetch + Pending.
-//   - Each shard has at most one claim, one submission, one renewal and one commit in flight; with a Batch of one, only
-//     Committers bounds the commits of a shard.
+//   - Each shard has at most one claim, one submission, one renewal and one commit in flight, or two commits with Overlap; with a
+//     Batch of one, only Committers bounds the commits of a shard.
 //   - Commits and submissions in flight never exceed Committers; nor do claims. One sweep and one notification are in flight.
 //   - Waiting submissions never exceed Queue; the owner checks SubmitCapacity first.
 //
@@ -57,7 +57,9 @@
 // What is offered during a shard's commit goes with the next one, up to Batch and BatchBytes. On an idle engine a completion is
 // committed at once. A commit that is small compared with the writes in flight lingers until one of them is answered, and
 // grows: a store that may serve other engines too should not spend a write on it. Each write that goes first doubles its
-// weight, and it goes after 20 ms in any case. After a failed commit the next one takes half as many, so that a completion that
+// weight, and it goes after 20 ms in any case. A large commit may overlap with one of the same shard if nothing else is being
+// written (Config.Overlap): otherwise an instance with many node runs at a time, whose shard is one, would leave the store idle
+// while its completions are planned. After a failed commit the next one takes half as many, so that a completion that
 // cannot be committed ends up alone.
 //
 // # Leases

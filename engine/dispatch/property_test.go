@@ -67,6 +67,7 @@ func newWorld(t *rapid.T) *world {
 		BatchBytes: 100,
 		Committers: rapid.IntRange(1, 3).Draw(t, "committers"),
 		WriteCost:  rapid.IntRange(0, 2).Draw(t, "apart"),
+		Overlap:    rapid.IntRange(0, 4).Draw(t, "overlap"),
 		Pending:    rapid.IntRange(1, 6).Draw(t, "pending"),
 		Queue:      rapid.IntRange(1, 5).Draw(t, "queue"),
 

@@ -141,7 +141,7 @@ func (tr *tracer) configure(t *testing.T, words []string) {
 	}
 	ints := map[string]*int{
 		"shards": &cfg.Shards, "slots": &cfg.Slots, "prefetch": &cfg.Prefetch, "batch": &cfg.Batch,
-		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.WriteCost, "pending": &cfg.Pending, "queue": &cfg.Queue, "deliveries": &cfg.MaxDeliveries,
+		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.WriteCost, "overlap": &cfg.Overlap, "pending": &cfg.Pending, "queue": &cfg.Queue, "deliveries": &cfg.MaxDeliveries,
 	}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")

@@ -87,9 +87,19 @@ func (p *Process) begin() {
 	if w.Bug == cases.BugNoPolling {
 		poll = forever
 	}
+	h := newHost(p)
+	b, err := w.Store.Open(h)
+	if err != nil {
+		w.Violate("the case", "%v", err)
+		return
+	}
+	overlap := 0
+	if _, ok := b.(backend.Overlapper); ok {
+		overlap = w.Batch
+	}
 	m, err := dispatch.New(dispatch.Config{
 		Owner: EngineNames[p.Index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Fair: w.Fair, Batch: w.Batch, BatchBytes: 1 << 20,
-		Committers: w.Committers, Pending: 64, Queue: 64, MaxDeliveries: math.MaxInt, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
+		Committers: w.Committers, Overlap: overlap, Pending: 64, Queue: 64, MaxDeliveries: math.MaxInt, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
 		Poll: poll, Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: retryMin, RetryMax: retryMax,
 	})
 	if err != nil {
@@ -97,12 +107,6 @@ func (p *Process) begin() {
 		return
 	}
 	p.machine = m
-	h := newHost(p)
-	b, err := w.Store.Open(h)
-	if err != nil {
-		w.Violate("the case", "%v", err)
-		return
-	}
 	p.client = h.run(b)
 	w.Note(Began, p.Index, int64(p.Incarnation), 0, 0)
 	w.after(0, p, func() {})

@@ -76,13 +76,14 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend   = (*Backend)(nil)
-	_ backend.Listener  = (*Backend)(nil)
-	_ backend.Canceler  = (*Backend)(nil)
-	_ backend.Placer    = (*Backend)(nil)
-	_ backend.Scheduler = (*Backend)(nil)
-	_ backend.Limiter   = (*Backend)(nil)
-	_ backend.TurnTaker = (*Backend)(nil)
+	_ backend.Backend    = (*Backend)(nil)
+	_ backend.Listener   = (*Backend)(nil)
+	_ backend.Canceler   = (*Backend)(nil)
+	_ backend.Placer     = (*Backend)(nil)
+	_ backend.Scheduler  = (*Backend)(nil)
+	_ backend.Limiter    = (*Backend)(nil)
+	_ backend.TurnTaker  = (*Backend)(nil)
+	_ backend.Overlapper = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -142,6 +143,9 @@ func refusedError(p *plan.Program, key backend.Key, err error) error {
 
 // TakesTurns implements backend.TurnTaker.
 func (b *Backend) TakesTurns() {}
+
+// OverlapsCommits implements backend.Overlapper: two commits of a shard wait for each other only where both raise the same counter.
+func (b *Backend) OverlapsCommits() {}
 
 // OrdersByPriority implements backend.Prioritizer.
 func (b *Backend) OrdersByPriority() {}
