@@ -18,9 +18,12 @@ func (m *Machine) Check() error {
 		}
 	}
 	states := map[state]int{}
-	held, ofShard := map[uuid.UUID]int{}, map[*shard]int{}
+	held, ofShard, runningOf := map[uuid.UUID]int{}, map[*shard]int{}, map[*shard]int{}
 	for _, t := range m.tasks.byAge(func(*task) bool { return true }) {
 		ofShard[t.shard]++
+		if t.state == running {
+			runningOf[t.shard]++
+		}
 		states[t.state]++
 		held[t.task.Lease.Key.Instance]++
 		must(t.lost || t.cohort != nil || t.state >= offered, "task %d is held unwatched", t.id)
@@ -54,6 +57,7 @@ func (m *Machine) Check() error {
 		queued += s.offered.len()
 		subs += s.subs.len()
 		must(s.held == ofShard[s], "shard %d is counted as having %d tasks, it has %d", i, s.held, ofShard[s])
+		must(s.running == runningOf[s], "shard %d is counted as having %d running tasks, it has %d", i, s.running, runningOf[s])
 		must(s.committing <= m.cfg.commitsPerShard(), "shard %d has %d commits in flight", i, s.committing)
 	}
 	must(queued == states[offered], "%d completions queue, %d are offered", queued, states[offered])

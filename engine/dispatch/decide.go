@@ -70,6 +70,7 @@ func (m *Machine) start() {
 		}
 		t.state, t.began = running, m.now
 		m.running++
+		t.shard.running++
 		if most := timeout(t.task); most > 0 && m.cfg.Grace > 0 {
 			m.limit(t, m.now.Add(most).Add(m.cfg.Grace))
 		}
@@ -314,8 +315,13 @@ func (m *Machine) offersLarge(s *shard) bool {
 	return m.cfg.Overlap > 0 && s.offered.len() >= min(m.cfg.Batch, m.cfg.Overlap)
 }
 
+// holds reports whether a shard's next commit waits for the node runs that a reply has just brought.
+func (m *Machine) holds(now time.Time, s *shard) bool {
+	return m.cfg.Batch > 1 && s.offered.len() < s.limit && !m.offersLarge(s) && s.hold.lasts(now, s.running)
+}
+
 func (m *Machine) commit(now time.Time, s *shard) bool {
-	if s.offered.len() == 0 || !m.mayCommit(s) || !s.commitPause.isOver(now) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
+	if s.offered.len() == 0 || !m.mayCommit(s) || !s.commitPause.isOver(now) || m.holds(now, s) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
 		return false
 	}
 	tasks := make([]*task, 0, min(s.offered.len(), s.limit))
@@ -332,7 +338,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 		t.state = committing
 		completions[i] = t.completion()
 	}
-	grant := m.grant(m.share(s, len(tasks)))
+	grant := m.grant(m.share(s, len(tasks), true))
 	m.keepForUrgent(&grant, slices.ContainsFunc(tasks, func(t *task) bool { return t.priority >= m.pressing }))
 	s.committing++
 	m.wrote(len(tasks))
@@ -356,7 +362,7 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	for i, sub := range subs {
 		submissions[i] = sub.sub
 	}
-	grant := m.grant(m.share(s, len(subs)))
+	grant := m.grant(m.share(s, len(subs), false))
 	m.keepForUrgent(&grant, slices.ContainsFunc(subs, func(sub *submission) bool { return backend.PriorityOf(sub.sub.Program) >= m.pressing }))
 	s.submitting = true
 	m.wrote(len(subs))
@@ -364,27 +370,37 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	return true
 }
 
-// share returns how many tasks a write of n members may lease: an equal part of the capacity for each write that may start
-// before its answer, and at least one for each member while capacity lasts. If it took everything, the other writes' successors
+// share returns how many tasks a write of n members may lease, a commit or a submission: an equal part of the capacity for each write that
+// may start before its answer, and at least one for each member while capacity lasts. If it took everything, the other writes' successors
 // would need claims, which cost as much again. With a backlog, claims need capacity too: then half of it is shared. The write
 // still gets what its members are expected to make ready, or one, to learn if there is more.
-func (m *Machine) share(s *shard, n int) int {
+func (m *Machine) share(s *shard, n int, commits bool) int {
 	room, others := m.taskCapacity(), 0
 	if m.cfg.Batch == 1 {
 		others = m.running + s.offered.len()
 	} else {
-		for i := range m.shards {
-			o := &m.shards[i]
-			if o != s && (o.held > 0 || o.subs.len() > 0) || o == s && m.writes == 0 && m.offersLarge(s) {
-				others++
-			}
-		}
+		others = m.writesToCome(s, commits)
 	}
 	parts := 1 + min(others, m.cfg.Committers-m.writes-1)
 	if m.backlog() {
 		return min(room, max(1, s.expected(n), room/2/parts))
 	}
 	return min(room, max(n, (room+parts-1)/parts))
+}
+
+// writesToCome counts the lanes that may write beside one of this shard, for its commits or its submissions.
+func (m *Machine) writesToCome(s *shard, commits bool) int {
+	n := 0
+	for i := range m.shards {
+		o := &m.shards[i]
+		if o.held > 0 && (o != s || !commits || m.writes == 0 && m.offersLarge(s)) {
+			n++
+		}
+		if o.subs.len() > 0 && (o != s || commits) {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *Machine) backlog() bool {
@@ -500,7 +516,7 @@ func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 	}
 	if m.writes < m.cfg.Committers {
 		if s.offered.len() > 0 && m.mayCommit(s) {
-			by(latest(s.commitPause.until, s.commits.until))
+			by(latest(latest(s.commitPause.until, s.commits.until), s.hold.until))
 		}
 		if s.subs.len() > 0 && !s.submitting {
 			by(latest(s.submitPause.until, s.submits.until))

@@ -92,6 +92,8 @@ type shard struct {
 	returning  []returningLease  // of tasks that are too many for their limits
 
 	committing                     int
+	running                        int
+	hold                           hold // of the next commit
 	submitting, claiming, renewing bool
 
 	limit, subLimit int // of the next batch; halved by errors
@@ -336,6 +338,7 @@ func (m *Machine) handleDone(ev *Done) {
 		return
 	}
 	m.running--
+	t.shard.running--
 	t.leaveGate(m.now)
 	switch {
 	case t.lost, ev.Returned:
@@ -410,6 +413,7 @@ func position(t backend.Task) ir.Pos {
 // Nothing can end the task, so it runs on.
 func (m *Machine) abandonTask(t *task) {
 	m.running--
+	t.shard.running--
 	m.abandoned[t.id], t.gate = t.gate, nil
 	if t.lost {
 		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and continues unheeded", describe(t.task), m.cfg.Grace))

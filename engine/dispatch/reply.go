@@ -113,7 +113,7 @@ func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 		m.failed(now, c, &s.submitPause, again[0].err)
 		m.resubmit(again, again[0].err)
 	}
-	m.committed(now, s, ev.Committed)
+	m.committed(now, c, ev.Committed)
 }
 
 // resubmit queues submissions again in front, but one that failed alone at the end.
@@ -173,18 +173,27 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		m.press(s, leastOf(&ev.Committed))
 	}
 	m.merge(s, ev.Committed)
-	m.adopt(now, ev.Committed.Tasks)
+	m.bring(now, c, ev.Committed.Tasks)
 	m.end(ev.Committed.Ended)
 }
 
-func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
+func (m *Machine) committed(now time.Time, c *call, done backend.Committed) {
+	s := c.shard
 	if done.More {
 		s.more, s.wake, s.backlog = true, true, true
 	}
 	s.empty = false
 	m.merge(s, done)
-	m.adopt(now, done.Tasks)
+	m.bring(now, c, done.Tasks)
 	m.end(done.Ended)
+}
+
+// bring adopts what a call's reply brought.
+func (m *Machine) bring(now time.Time, c *call, tasks []backend.Task) {
+	if len(tasks) > 0 {
+		c.shard.hold.begin(now, now.Sub(c.sent), c.shard.running)
+	}
+	m.adopt(now, tasks)
 }
 
 func (m *Machine) merge(s *shard, done backend.Committed) {
@@ -234,7 +243,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 		m.failed(now, c, &s.commitPause, err)
 		m.reoffer(s, again)
 	}
-	m.committed(now, s, ev.Committed)
+	m.committed(now, c, ev.Committed)
 }
 
 // reoffer queues completions again in front, but one that failed alone at the end.
