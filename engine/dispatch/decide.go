@@ -315,13 +315,13 @@ func (m *Machine) offersLarge(s *shard) bool {
 	return m.cfg.Overlap > 0 && s.offered.len() >= min(m.cfg.Batch, m.cfg.Overlap)
 }
 
-// holds reports whether a shard's next commit waits for the node runs that a reply has just brought.
-func (m *Machine) holds(now time.Time, s *shard) bool {
-	return m.cfg.Batch > 1 && s.offered.len() < s.limit && !m.offersLarge(s) && s.hold.lasts(now, s.running)
+// lingersForTasks reports whether a shard's next commit waits for the tasks that a reply has just brought.
+func (m *Machine) lingersForTasks(now time.Time, s *shard) bool {
+	return m.cfg.Batch > 1 && s.offered.len() < s.limit && !m.offersLarge(s) && s.linger.lasts(now, s.running)
 }
 
 func (m *Machine) commit(now time.Time, s *shard) bool {
-	if s.offered.len() == 0 || !m.mayCommit(s) || !s.commitPause.isOver(now) || m.holds(now, s) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
+	if s.offered.len() == 0 || !m.mayCommit(s) || !s.commitPause.isOver(now) || m.lingersForTasks(now, s) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
 		return false
 	}
 	tasks := make([]*task, 0, min(s.offered.len(), s.limit))
@@ -516,7 +516,7 @@ func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 	}
 	if m.writes < m.cfg.Committers {
 		if s.offered.len() > 0 && m.mayCommit(s) {
-			by(latest(latest(s.commitPause.until, s.commits.until), s.hold.until))
+			by(latest(latest(s.commitPause.until, s.commits.until), s.linger.until))
 		}
 		if s.subs.len() > 0 && !s.submitting {
 			by(latest(s.submitPause.until, s.submits.until))

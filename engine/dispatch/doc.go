@@ -55,8 +55,8 @@
 // # Group commit
 //
 // What is offered during a shard's commit goes with the next one, up to Batch and BatchBytes. On an idle engine a completion
-// is committed at once. Where a reply has just brought several tasks, or others wait already, the next commit is held for
-// them, for a quarter of the time that the reply took and 2 ms at most, unless the last holds were too short: otherwise the
+// is committed at once. Where a reply has just brought several tasks, or others wait already, the next commit lingers for
+// them, for a quarter of the time that the call took and 2 ms at most, and rarely where that was too short: otherwise the
 // instances of a shard would divide into crowds that commit in turn. A commit that is small compared with the writes in
 // flight lingers until one of them is answered, and grows: a store that may serve other engines too should not spend a write
 // on it. Each write that goes first doubles its weight, and it goes after 20 ms in any case. A large commit may overlap with

@@ -93,7 +93,7 @@ type shard struct {
 
 	committing                     int
 	running                        int
-	hold                           hold // of the next commit
+	linger                         linger // of the next commit
 	submitting, claiming, renewing bool
 
 	limit, subLimit int // of the next batch; halved by errors

@@ -191,7 +191,7 @@ func (m *Machine) committed(now time.Time, c *call, done backend.Committed) {
 // bring adopts what a call's reply brought.
 func (m *Machine) bring(now time.Time, c *call, tasks []backend.Task) {
 	if len(tasks) > 0 {
-		c.shard.hold.begin(now, now.Sub(c.sent), c.shard.running)
+		c.shard.linger.begin(now, now.Sub(c.sent), c.shard.running)
 	}
 	m.adopt(now, tasks)
 }
