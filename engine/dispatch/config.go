@@ -18,7 +18,7 @@ type Config struct {
 	BatchBytes int // of results or inputs in one call; a larger one is alone; at least 1
 	Committers int // writes in flight, and as many claims; at least 1
 	WriteCost  int // a write's own cost, in members: while no more are being written, nothing lingers; zero: none
-	Overlap    int // completions, or a whole Batch, with which a commit begins while one other is in flight, of its shard; zero: none overlap
+	Overlap    int // a commit of so many completions, or of a whole Batch, may begin beside another one of its shard; zero: none may
 	Pending    int // held tasks beyond Slots + Prefetch, if completions outrun commits; at least 1
 	Queue      int // submissions waiting or in flight; at least 1
 
