@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"pulley/internal/pause"
 )
@@ -49,14 +50,34 @@ var containerPause = Kind{
 }
 
 func pauseContainer(ctx context.Context, c Container, f Fault, over func()) error {
-	if err := c.Pause(ctx); err != nil { // a busy kernel may fail to pause all processes
-		_ = c.Unpause(context.WithoutCancel(ctx)) // nothing must stay paused; it fails if nothing was
+	if err := freeze(ctx, c); err != nil {
 		return fmt.Errorf("%w: %w", ErrMissed, err)
 	}
 	err := pause.For(ctx, f.Hold())
 	err = errors.Join(err, c.Unpause(context.WithoutCancel(ctx)))
 	over()
 	return err
+}
+
+// The kernel freezes the processes of a container one by one, and gives up where it is too busy: for seconds, if other programs have its
+// processors.
+const (
+	freezeTries    = 4
+	freezePauseMin = time.Second
+)
+
+// freeze pauses a container. After an error nothing in it is paused.
+func freeze(ctx context.Context, c Container) error {
+	for try := 0; ; try++ {
+		err := c.Pause(ctx)
+		if err == nil {
+			return nil
+		}
+		_ = c.Unpause(context.WithoutCancel(ctx)) // fails if nothing was paused
+		if try == freezeTries-1 || pause.For(ctx, freezePauseMin<<try) != nil {
+			return err
+		}
+	}
 }
 
 // target selects the container that a fault hits.
