@@ -40,3 +40,20 @@ func TestSubmitPlacesWhatItNames(t *testing.T) {
 		t.Errorf("%+v, %v", inst, err)
 	}
 }
+
+type overlapping struct{ *memory.Backend }
+
+func (overlapping) OverlapsCommits() {}
+
+// TestOverlap checks that the dispatcher lets commits overlap where the backend gains by it, and only there.
+func TestOverlap(t *testing.T) {
+	b := memoryBackend(t, 1)
+	for _, c := range []struct {
+		backend backend.Backend
+		want    int
+	}{{b, 0}, {overlapping{b}, overlap}} {
+		if got := (Config{Backend: c.backend}).dispatch().Overlap; got != c.want {
+			t.Errorf("commits of %T overlap from %d completions on, want %d", c.backend, got, c.want)
+		}
+	}
+}

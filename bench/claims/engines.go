@@ -15,7 +15,8 @@ type setup struct{ engines, inFlight int }
 
 func goalEngines(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const engines, size = 4, 10
-	inFlight, each := l.pick(100, 1000), l.pick(10, 60) // instances, and how many a client runs in succession, so that taking the shards at the start weighs little
+	// Instances, and how many a client runs in succession: so many that taking the shards at the start weighs little.
+	inFlight, each := l.pick(100, 1000), l.pick(10, 60)
 	one, shared, full := setup{1, inFlight}, setup{engines, inFlight}, setup{engines, engines * inFlight}
 	// Four times the connections exceed what two cores can use, so each engine always has few.
 	var backends []string

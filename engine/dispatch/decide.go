@@ -301,13 +301,10 @@ func (m *Machine) wrote(members int) {
 // mayCommit reports whether a shard may have another commit in flight. One that overlaps is large, and the only other write: a store
 // that has several shards' writes at a time gains nothing by it, and the two may wait for each other's rows.
 func (m *Machine) mayCommit(s *shard) bool {
-	switch {
-	case s.committing == 0 || m.cfg.Batch == 1:
-		return s.committing < m.cfg.commitsPerShard()
-	case s.committing >= m.cfg.commitsPerShard():
+	if s.committing >= m.cfg.commitsPerShard() {
 		return false
 	}
-	return m.writes == 1 && s.commitPause.fails == 0 && m.offersLarge(s)
+	return s.committing == 0 || m.cfg.Batch == 1 || m.writes == 1 && s.commitPause.fails == 0 && m.offersLarge(s)
 }
 
 // offersLarge reports whether a shard offers enough for a commit that overlaps.
